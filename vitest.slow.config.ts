@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+/** Slow tests: real processes under load. One file at a time, so that they do not disturb each other's timing. */
+export default defineConfig({
+  test: {
+    include: ["test/**/*.slow.test.ts"],
+    exclude: ["**/node_modules/**", "test/engine/**"],
+    pool: "forks",
+    maxWorkers: 1,
+    fileParallelism: false,
+    testTimeout: 300_000,
+    hookTimeout: 60_000,
+  },
+});
