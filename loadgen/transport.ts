@@ -4,17 +4,17 @@
  */
 
 /** gRPC status codes that the load generator distinguishes (google.golang.org/grpc/codes numbering). */
-export const enum GrpcStatus {
-  OK = 0,
-  CANCELLED = 1,
-  UNKNOWN = 2,
-  INVALID_ARGUMENT = 3,
-  DEADLINE_EXCEEDED = 4,
-  NOT_FOUND = 5,
-  RESOURCE_EXHAUSTED = 8,
-  INTERNAL = 13,
-  UNAVAILABLE = 14,
-}
+export const GrpcStatus = {
+  OK: 0,
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  RESOURCE_EXHAUSTED: 8,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+} as const;
 
 /** What came back for one request. */
 export interface InferOutcome {
