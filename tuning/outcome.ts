@@ -1,0 +1,76 @@
+/** What the sweep concludes about one variant. Rates in requests per second per replica, undilated. */
+import type { ServiceLaw } from "../serving-model/service-law";
+import type { Cause, TrialResult, TrialSpec, Verdict } from "./trial";
+
+/** A two-sided interval. */
+export interface Interval {
+  readonly estimate: number;
+  readonly low: number;
+  readonly high: number;
+  /** Confidence level, e.g. 0.95. */
+  readonly level: number;
+}
+
+/** One trial, judged. */
+export interface JudgedTrial {
+  readonly spec: TrialSpec;
+  readonly result: TrialResult;
+  readonly verdict: Verdict;
+  /** The miss share (late + failed) / planned with its batch-means interval. */
+  readonly missShare: Interval;
+  /** Offered load (open loop) or throughput (users), requests per second. */
+  readonly ratePerS: number;
+  /** Why the verdict is what it is, in one sentence. */
+  readonly reason: string;
+}
+
+/** A configuration change and what the fitted model predicts from it. */
+export interface NextMove {
+  /** In words, e.g. "2 instances instead of 1". */
+  readonly change: string;
+  readonly predictedSloRate: number;
+  /** predictedSloRate / today's predicted SLO rate - 1. */
+  readonly predictedGain: number;
+}
+
+export interface Diagnosis {
+  readonly cause: Cause;
+  /** One or two sentences for a person. */
+  readonly summary: string;
+  /** Figures that support it, e.g. {"GPU busy": "43 %", "mean batch": "42.6 of 64"}. */
+  readonly evidence: Readonly<Record<string, string>>;
+  readonly nextMove: NextMove | null;
+}
+
+export interface VariantOutcome {
+  readonly variantName: string;
+  /** Null when no rate held the SLO, or when no trial was valid; `note` then says why. */
+  readonly sloRate: Interval | null;
+  /** Rate to run at: one-sided 99 % lower bound on the SLO rate. */
+  readonly operatingRate: number | null;
+  /** Predicted before the first locating trial, from the probe. */
+  readonly predictedSloRate: number | null;
+  /** Response-time percentile of the SLO's quantile at the SLO rate, milliseconds. */
+  readonly p95Ms: number | null;
+  readonly meanBatch: number | null;
+  readonly gpuBusy: number | null;
+  /** Fitted from the trials. */
+  readonly fittedLaw: ServiceLaw | null;
+  readonly diagnosis: Diagnosis;
+  readonly trials: readonly JudgedTrial[];
+  readonly note: string | null;
+}
+
+/** Outside knowledge about the system under test that the search and the diagnosis may use. */
+export interface SystemFacts {
+  /** Known ceiling of the path between load generator and server, requests per second; null when unknown. */
+  readonly wireCeilingPerS: number | null;
+  /** Largest rate that the load generator can offer, requests per second undilated; null when unknown. */
+  readonly clientCeilingPerS: number | null;
+}
+
+/**
+ * A search strategy: yields the next trial and is fed its result; returns the outcome. Pure: no clock, no socket.
+ * A trial that stayed invalid after its retries is fed as null.
+ */
+export type SearchStrategy = Generator<TrialSpec, VariantOutcome, TrialResult | null>;
