@@ -46,7 +46,11 @@ export interface TrialResult {
 
 /** Runs trials: live against a server, or simulated in virtual time. */
 export interface TrialRunner {
-  run(spec: TrialSpec, onProgress?: (line: TrialProgress) => void, signal?: AbortSignal): Promise<TrialResult>;
+  run(
+    spec: TrialSpec,
+    onProgress?: (line: TrialProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<TrialResult>;
 }
 
 export interface TrialProgress {
@@ -60,6 +64,8 @@ export interface TrialProgress {
 export interface ServerControl {
   /** Loads the variant (alone) on every replica and waits until it answers. */
   serve(variant: Variant, signal?: AbortSignal): Promise<void>;
+  /** Executions of the model by batch size since it was loaded, over all replicas; null when the server does not say. */
+  batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null>;
   /** Loads again what was served before the sweep. */
   restore(): Promise<void>;
 }

@@ -1,0 +1,160 @@
+/** Runs trials on a live server: load from the generator, the server's metrics at both ends of the measured window. */
+import type { KnownAnswer, LoadProgress, LoadSpec } from "../loadgen/load-spec";
+import type { Variant } from "../model-repo/variant";
+import { MetricsPoller, windowOf, type MetricsReader } from "./server-window";
+import type { OpenTarget } from "./target";
+import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
+
+export interface LiveRunnerOptions {
+  readonly target: OpenTarget;
+  /** Folder of images that become the payloads. */
+  readonly imageFolder: string;
+  readonly transport: LoadSpec["transport"];
+  /** Reads a /metrics URL. Default: HTTP GET. */
+  readonly metricsReader?: (url: string) => MetricsReader;
+  /** The served model's own answers to the images, one request at a time, before any load. */
+  readonly referenceAnswers: (variant: Variant, address: string) => Promise<readonly KnownAnswer[]>;
+}
+
+/** Every n-th reply is decoded and compared; decoding all would cost the client more than sending. */
+const CHECK_EVERY = 50;
+/** Absolute difference of a score that batching may cause in a correct server (engines differ by batch size). */
+const SCORE_TOLERANCE = 0.02;
+const CONNECTIONS_PER_ADDRESS = 4;
+/** A request that takes twenty times the bound says no more by being waited for. */
+const DEADLINE_BOUNDS = 20;
+/** Triton refreshes its GPU gauges every 2000 ms; a gauge looks back that far. */
+const GPU_GAUGE_LAG_MS = 2000;
+const POLL_EVERY_MS = 500;
+
+export class LiveRunner implements TrialRunner {
+  private served: Variant | null = null;
+  private answers: readonly KnownAnswer[] = [];
+
+  constructor(private readonly options: LiveRunnerOptions) {}
+
+  async run(
+    spec: TrialSpec,
+    onProgress?: (line: TrialProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<TrialResult> {
+    const { target } = this.options;
+    await this.serve(spec.variant, signal);
+    const endpoints = target.endpoints();
+    const dilation = target.timeDilation(spec.variant);
+    const read = this.options.metricsReader ?? httpReader;
+    const poller = new MetricsPoller(endpoints.metrics.map(read), spec.variant.name, POLL_EVERY_MS);
+    const before = await target.control.batchSizes(spec.variant.name);
+    await poller.start();
+    let polls;
+    let load;
+    try {
+      load = await target.load.run(
+        this.loadSpec(spec, endpoints.grpc, dilation),
+        forward(spec, onProgress),
+        signal,
+      );
+    } finally {
+      polls = await poller.stop();
+    }
+    const after = load.valid ? await target.control.batchSizes(spec.variant.name) : null;
+    return {
+      load,
+      server: windowOf(
+        polls,
+        load.measuredFromUnixMs,
+        load.measuredToUnixMs,
+        GPU_GAUGE_LAG_MS * dilation,
+        difference(before, after),
+      ),
+    };
+  }
+
+  /** Forget what is served, so that the next trial loads its variant anew (after a server died). */
+  reset(): void {
+    this.served = null;
+  }
+
+  private async serve(variant: Variant, signal?: AbortSignal): Promise<void> {
+    if (this.served === variant) return;
+    this.served = null;
+    await this.options.target.control.serve(variant, signal);
+    const address = this.options.target.endpoints().grpc[0];
+    if (address === undefined)
+      throw new Error(`${this.options.target.description} has no replica that serves ${variant.name}`);
+    this.answers = await this.options.referenceAnswers(variant, address);
+    this.served = variant;
+  }
+
+  private loadSpec(spec: TrialSpec, addresses: readonly string[], timeDilation: number): LoadSpec {
+    const { input, output } = spec.variant.artefact;
+    return {
+      id: `${spec.variant.name}-${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`,
+      addresses,
+      modelName: spec.variant.name,
+      inputName: input.name,
+      outputName: output.name,
+      inputType: input.type,
+      imageFolder: this.options.imageFolder,
+      knownAnswers: this.answers,
+      scoreTolerance: SCORE_TOLERANCE,
+      checkEvery: CHECK_EVERY,
+      shape: spec.shape,
+      seed: spec.seed,
+      warmupS: spec.warmupS,
+      measureS: spec.measureS,
+      sloBoundMs: spec.slo.boundMs,
+      deadlineMs: spec.slo.boundMs * DEADLINE_BOUNDS,
+      maxInFlight: inFlightCap(spec),
+      connectionsPerAddress: CONNECTIONS_PER_ADDRESS,
+      transport: this.options.transport,
+      timeDilation,
+    };
+  }
+}
+
+/**
+ * Enough for a queue of five bounds at the offered rate (Little's law): a server that far behind has failed, and more would only
+ * fill the client's memory. Closed-loop users never have more than one request each.
+ */
+function inFlightCap(spec: TrialSpec): number {
+  if (spec.shape.kind === "users") return spec.shape.users;
+  return Math.max(256, Math.ceil((spec.shape.ratePerS * spec.slo.boundMs * 5) / 1000));
+}
+
+function forward(
+  spec: TrialSpec,
+  onProgress?: (line: TrialProgress) => void,
+): ((progress: LoadProgress) => void) | undefined {
+  return (
+    onProgress &&
+    ((progress) =>
+      onProgress({
+        elapsedS: progress.elapsedS,
+        totalS: spec.warmupS + spec.measureS,
+        ratePerS: progress.ratePerS,
+        p95Ms: progress.p95Ms,
+      }))
+  );
+}
+
+function difference(
+  before: Readonly<Record<number, number>> | null,
+  after: Readonly<Record<number, number>> | null,
+): Readonly<Record<number, number>> | null {
+  if (before === null || after === null) return null;
+  const result: Record<number, number> = {};
+  for (const [size, count] of Object.entries(after)) {
+    const more = count - (before[Number(size)] ?? 0);
+    if (more > 0) result[Number(size)] = more;
+  }
+  return result;
+}
+
+function httpReader(url: string): MetricsReader {
+  return async () => {
+    const response = await fetch(url, { signal: AbortSignal.timeout(2000) });
+    if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+    return response.text();
+  };
+}

@@ -1,0 +1,130 @@
+/**
+ * The sweep: feeds every variant's search strategy with trials until it has an outcome. Finished trials come from the point log,
+ * so an interrupted sweep goes on where it stopped; a trial that its own generator calls invalid is repeated within a limit.
+ */
+import type { Variant } from "../model-repo/variant";
+import type { SearchStrategy, VariantOutcome } from "./outcome";
+import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
+
+/** Keeps finished trials; see results/point-log.ts. */
+export interface TrialStore {
+  /** The stored result of exactly this trial, if there is one. */
+  find(spec: TrialSpec): TrialResult | null;
+  append(spec: TrialSpec, result: TrialResult): Promise<void>;
+}
+
+export type SweepEvent =
+  | {
+      readonly kind: "variant-started";
+      readonly variant: Variant;
+      readonly index: number;
+      readonly of: number;
+    }
+  | { readonly kind: "trial-started"; readonly spec: TrialSpec; readonly attempt: number }
+  | { readonly kind: "trial-progress"; readonly spec: TrialSpec; readonly progress: TrialProgress }
+  | {
+      readonly kind: "trial-finished";
+      readonly spec: TrialSpec;
+      readonly result: TrialResult;
+      readonly fromLog: boolean;
+    }
+  | {
+      readonly kind: "trial-failed";
+      readonly spec: TrialSpec;
+      readonly reason: string;
+      readonly willRetry: boolean;
+    }
+  | { readonly kind: "variant-finished"; readonly outcome: VariantOutcome };
+
+export interface SweepOptions {
+  readonly variants: readonly Variant[];
+  readonly strategyFor: (variant: Variant) => SearchStrategy;
+  readonly runner: TrialRunner;
+  readonly store: TrialStore;
+  /** Called after a trial could not be run at all, before it is tried again: bring the server or the workers back. */
+  readonly recover: (reason: string) => Promise<void>;
+  readonly onEvent?: (event: SweepEvent) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface SweepResult {
+  readonly outcomes: readonly VariantOutcome[];
+  /** Why the sweep ended before all variants had an outcome; null when it is complete. */
+  readonly endedEarly: string | null;
+}
+
+/** A trial is run at most this often before its strategy is told that it cannot be had. */
+const ATTEMPTS = 3;
+/** Trials in a row that could not be run at all: then the target is gone and the sweep ends with what it has. */
+const LOST_TRIALS_LIMIT = 2;
+
+export async function runSweep(options: SweepOptions): Promise<SweepResult> {
+  const outcomes: VariantOutcome[] = [];
+  let lostInARow = 0;
+  for (const [index, variant] of options.variants.entries()) {
+    options.onEvent?.({ kind: "variant-started", variant, index, of: options.variants.length });
+    const strategy = options.strategyFor(variant);
+    let step = strategy.next(null);
+    while (!step.done) {
+      if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
+      const attempt = await runTrial(step.value, options);
+      if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
+      lostInARow = attempt.ran ? 0 : lostInARow + 1;
+      step = strategy.next(attempt.result);
+      if (lostInARow >= LOST_TRIALS_LIMIT && !step.done) {
+        return {
+          outcomes,
+          endedEarly: `${variant.name}: no trial could be run any more (${attempt.reason})`,
+        };
+      }
+    }
+    outcomes.push(step.value);
+    options.onEvent?.({ kind: "variant-finished", outcome: step.value });
+  }
+  return { outcomes, endedEarly: null };
+}
+
+interface Attempt {
+  /** Null when no attempt gave a valid result. */
+  readonly result: TrialResult | null;
+  /** False when the trial could not be run at all, as opposed to an invalid measurement. */
+  readonly ran: boolean;
+  readonly reason: string;
+}
+
+async function runTrial(spec: TrialSpec, options: SweepOptions): Promise<Attempt> {
+  const stored = options.store.find(spec);
+  if (stored) {
+    options.onEvent?.({ kind: "trial-finished", spec, result: stored, fromLog: true });
+    return { result: stored, ran: true, reason: "" };
+  }
+  let reason = "";
+  let ran = false;
+  for (let attempt = 1; attempt <= ATTEMPTS && !options.signal?.aborted; attempt++) {
+    options.onEvent?.({ kind: "trial-started", spec, attempt });
+    try {
+      const result = await options.runner.run(
+        spec,
+        (progress) => options.onEvent?.({ kind: "trial-progress", spec, progress }),
+        options.signal,
+      );
+      if (options.signal?.aborted) break;
+      ran = true;
+      await options.store.append(spec, result);
+      if (result.load.valid) {
+        options.onEvent?.({ kind: "trial-finished", spec, result, fromLog: false });
+        return { result, ran, reason: "" };
+      }
+      reason = result.load.invalidReasons.join("; ");
+    } catch (error) {
+      if (options.signal?.aborted) break;
+      reason = error instanceof Error ? error.message : String(error);
+    }
+    options.onEvent?.({ kind: "trial-failed", spec, reason, willRetry: attempt < ATTEMPTS });
+    if (attempt < ATTEMPTS)
+      await options.recover(reason).catch((error: unknown) => {
+        reason = `${reason}; recovery failed: ${error instanceof Error ? error.message : String(error)}`;
+      });
+  }
+  return { result: null, ran, reason };
+}

@@ -1,0 +1,35 @@
+/** Where the system under test runs. The sweep does not know which kind it has. */
+import type { LoadClient } from "../loadgen/load-spec";
+import type { Variant } from "../model-repo/variant";
+import type { SystemFacts } from "./outcome";
+import type { ServerControl } from "./trial";
+
+/** A target that has been opened: servers answer, workers are connected. */
+export interface OpenTarget {
+  readonly kind: "local" | "stack" | "address";
+  /** For people: what and where, e.g. "local-triton, simulated T4". */
+  readonly description: string;
+  /** True when service times come from a model, not from hardware: every report must say so. */
+  readonly simulated: boolean;
+  readonly serverName: string;
+  readonly serverVersion: string;
+  /** Identity for the point log: equal strings mean that trials of one run may be reused in the other. */
+  readonly identity: string;
+  readonly control: ServerControl;
+  readonly load: LoadClient;
+  readonly facts: SystemFacts;
+  readonly workers: number;
+  /** Addresses of every replica that serves now, after `control.serve`. */
+  endpoints(): TargetEndpoints;
+  /** Wall seconds per model second for this variant, >= 1; always 1 on real hardware. */
+  timeDilation(variant: Variant): number;
+  /** Stops what the target started; leaves alone what it did not start. */
+  close(): Promise<void>;
+}
+
+export interface TargetEndpoints {
+  /** host:port of gRPC, one a replica. */
+  readonly grpc: readonly string[];
+  /** URL of /metrics, one a replica; empty when the server's metrics cannot be reached. */
+  readonly metrics: readonly string[];
+}
