@@ -102,29 +102,50 @@ async function runTrial(spec: TrialSpec, options: SweepOptions): Promise<Attempt
   let ran = false;
   for (let attempt = 1; attempt <= ATTEMPTS && !options.signal?.aborted; attempt++) {
     options.onEvent?.({ kind: "trial-started", spec, attempt });
-    try {
-      const result = await options.runner.run(
-        spec,
-        (progress) => options.onEvent?.({ kind: "trial-progress", spec, progress }),
-        options.signal,
-      );
-      if (options.signal?.aborted) break;
+    const outcome = await attemptTrial(spec, options);
+    if (options.signal?.aborted) break;
+    if (outcome.result) {
       ran = true;
-      await options.store.append(spec, result);
-      if (result.load.valid) {
-        options.onEvent?.({ kind: "trial-finished", spec, result, fromLog: false });
-        return { result, ran, reason: "" };
+      // Outside the retry: a results folder that cannot be written must end the sweep, not repeat the measurement.
+      await options.store.append(spec, outcome.result);
+      if (outcome.result.load.valid) {
+        options.onEvent?.({ kind: "trial-finished", spec, result: outcome.result, fromLog: false });
+        return { result: outcome.result, ran, reason: "" };
       }
-      reason = result.load.invalidReasons.join("; ");
-    } catch (error) {
-      if (options.signal?.aborted) break;
-      reason = error instanceof Error ? error.message : String(error);
     }
+    reason = outcome.reason;
     options.onEvent?.({ kind: "trial-failed", spec, reason, willRetry: attempt < ATTEMPTS });
-    if (attempt < ATTEMPTS)
-      await options.recover(reason).catch((error: unknown) => {
-        reason = `${reason}; recovery failed: ${error instanceof Error ? error.message : String(error)}`;
-      });
+    if (attempt < ATTEMPTS) reason = await recovered(reason, options);
   }
   return { result: null, ran, reason };
+}
+
+/** One run of the trial: its result, or the reason why there is none or why it must not be used. */
+async function attemptTrial(
+  spec: TrialSpec,
+  options: SweepOptions,
+): Promise<{ result: TrialResult | null; reason: string }> {
+  try {
+    const result = await options.runner.run(
+      spec,
+      (progress) => options.onEvent?.({ kind: "trial-progress", spec, progress }),
+      options.signal,
+    );
+    return { result, reason: result.load.invalidReasons.join("; ") };
+  } catch (error) {
+    return { result: null, reason: messageOf(error) };
+  }
+}
+
+async function recovered(reason: string, options: SweepOptions): Promise<string> {
+  try {
+    await options.recover(reason);
+    return reason;
+  } catch (error) {
+    return `${reason}; recovery failed: ${messageOf(error)}`;
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import { runSweep, type SweepEvent, type TrialStore } from "../../tuning/sweep";
+import type { SearchStrategy, VariantOutcome } from "../../tuning/outcome";
+import type { TrialResult, TrialRunner, TrialSpec } from "../../tuning/trial";
+import { makeOutcome, makeTrialResult, makeTrialSpec, makeVariant } from "./make";
+
+/** A store in memory: valid results are found again. */
+function memoryStore(): TrialStore & { readonly appended: TrialResult[] } {
+  const valid = new Map<string, TrialResult>();
+  const appended: TrialResult[] = [];
+  const key = (spec: TrialSpec): string => JSON.stringify([spec.variant.name, spec.shape, spec.seed]);
+  return {
+    appended,
+    find: (spec) => valid.get(key(spec)) ?? null,
+    append: async (spec, result) => {
+      appended.push(result);
+      if (result.load.valid) valid.set(key(spec), result);
+    },
+  };
+}
+
+/** Asks for trials at the given rates and reports how many it was fed. */
+function* ask(name: string, rates: readonly number[]): SearchStrategy {
+  let got = 0;
+  for (const ratePerS of rates) {
+    const result = yield makeTrialSpec({ variant: makeVariant(name), shape: { kind: "poisson", ratePerS } });
+    if (result) got++;
+  }
+  return { ...makeOutcome(name), note: `${got} results` };
+}
+
+function runnerOf(run: (spec: TrialSpec) => TrialResult): TrialRunner & { calls: number } {
+  const runner = {
+    calls: 0,
+    run: async (spec: TrialSpec) => {
+      runner.calls++;
+      return run(spec);
+    },
+  };
+  return runner;
+}
+
+const notes = (outcomes: readonly VariantOutcome[]): (string | null)[] =>
+  outcomes.map((outcome) => outcome.note);
+const noRecovery = async (): Promise<void> => {};
+
+describe("runSweep", () => {
+  it("feeds every strategy and keeps the order of the variants", async () => {
+    const runner = runnerOf(() => makeTrialResult());
+    const result = await runSweep({
+      variants: [makeVariant("a"), makeVariant("b")],
+      strategyFor: (variant) => ask(variant.name, [100, 200]),
+      runner,
+      store: memoryStore(),
+      recover: noRecovery,
+    });
+    expect(result.endedEarly).toBeNull();
+    expect(result.outcomes.map((outcome) => outcome.variantName)).toEqual(["a", "b"]);
+    expect(notes(result.outcomes)).toEqual(["2 results", "2 results"]);
+    expect(runner.calls).toBe(4);
+  });
+
+  it("takes finished trials from the store: a second run measures nothing", async () => {
+    const store = memoryStore();
+    const runner = runnerOf(() => makeTrialResult());
+    const options = {
+      variants: [makeVariant("a")],
+      strategyFor: () => ask("a", [1, 2, 3]),
+      runner,
+      store,
+      recover: noRecovery,
+    };
+    await runSweep(options);
+    const again = await runSweep(options);
+    expect(runner.calls).toBe(3);
+    expect(notes(again.outcomes)).toEqual(["3 results"]);
+  });
+
+  it("repeats an invalid trial, keeps every attempt in the store, and goes on without it after three", async () => {
+    const store = memoryStore();
+    const events: SweepEvent[] = [];
+    const runner = runnerOf((spec) =>
+      spec.shape.kind === "poisson" && spec.shape.ratePerS === 2
+        ? makeTrialResult({ valid: false })
+        : makeTrialResult(),
+    );
+    const result = await runSweep({
+      variants: [makeVariant("a")],
+      strategyFor: () => ask("a", [1, 2, 3]),
+      runner,
+      store,
+      recover: noRecovery,
+      onEvent: (event) => events.push(event),
+    });
+    expect(runner.calls).toBe(5);
+    expect(store.appended.filter((trial) => !trial.load.valid)).toHaveLength(3);
+    expect(notes(result.outcomes)).toEqual(["2 results"]);
+    expect(events.filter((event) => event.kind === "trial-failed").map((event) => event.willRetry)).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  it("recovers between attempts when a trial cannot be run", async () => {
+    let dead = true;
+    const result = await runSweep({
+      variants: [makeVariant("a")],
+      strategyFor: () => ask("a", [1]),
+      runner: runnerOf(() => {
+        if (dead) throw new Error("connection refused");
+        return makeTrialResult();
+      }),
+      store: memoryStore(),
+      recover: async (reason) => {
+        expect(reason).toBe("connection refused");
+        dead = false;
+      },
+    });
+    expect(notes(result.outcomes)).toEqual(["1 results"]);
+  });
+
+  it("ends early with what it has when the target is gone for good, and says why", async () => {
+    const result = await runSweep({
+      variants: [makeVariant("a"), makeVariant("b")],
+      strategyFor: (variant) => ask(variant.name, [1, 2, 3]),
+      runner: runnerOf((spec) => {
+        if (spec.variant.name === "b") throw new Error("server is gone");
+        return makeTrialResult();
+      }),
+      store: memoryStore(),
+      recover: async () => {
+        throw new Error("port is taken");
+      },
+    });
+    expect(result.outcomes.map((outcome) => outcome.variantName)).toEqual(["a"]);
+    expect(result.endedEarly).toContain("b: no trial could be run any more (server is gone");
+  });
+
+  it("does not hide a store that cannot be written behind a retry", async () => {
+    const runner = runnerOf(() => makeTrialResult());
+    const store: TrialStore = {
+      find: () => null,
+      append: async () => {
+        throw new Error("points.jsonl: no space left on device");
+      },
+    };
+    const sweep = runSweep({
+      variants: [makeVariant("a")],
+      strategyFor: () => ask("a", [1]),
+      runner,
+      store,
+      recover: noRecovery,
+    });
+    await expect(sweep).rejects.toThrow("no space left");
+    expect(runner.calls).toBe(1);
+  });
+
+  it("stops at an abort and does not log the trial that was interrupted", async () => {
+    const abort = new AbortController();
+    const store = memoryStore();
+    const result = await runSweep({
+      variants: [makeVariant("a")],
+      strategyFor: () => ask("a", [1, 2]),
+      runner: runnerOf((spec) => {
+        if (spec.shape.kind === "poisson" && spec.shape.ratePerS === 2) abort.abort();
+        return makeTrialResult();
+      }),
+      store,
+      recover: noRecovery,
+      signal: abort.signal,
+    });
+    expect(result.endedEarly).toBe("interrupted");
+    expect(store.appended).toHaveLength(1);
+  });
+});
