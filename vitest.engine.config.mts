@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+/** Tests on the real Pulumi engine and a real Kubernetes API server. One file at a time: two cores carry one cluster well. */
+export default defineConfig({
+  test: {
+    include: ["test/engine/**/*.test.ts"],
+    globalSetup: ["test/engine/global-setup.ts"],
+    pool: "forks",
+    maxWorkers: 1,
+    fileParallelism: false,
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+  },
+});
