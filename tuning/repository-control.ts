@@ -1,0 +1,138 @@
+/**
+ * Server control through Triton's repository API (--model-control-mode=explicit): exactly one variant is loaded, on every replica.
+ * The stack's own settings are never patched, so the next `pulumi up` sees no drift.
+ */
+import { KserveClient, KserveError } from "../kserve/client";
+import type { ModelConfig } from "../kserve/messages";
+import type { Variant } from "../model-repo/variant";
+import type { ServerControl } from "./trial";
+
+export interface RepositoryControlOptions {
+  /** gRPC addresses of all replicas. */
+  readonly addresses: readonly string[];
+  /** How long a variant may take to become ready, milliseconds. Default 10 minutes: TensorRT may build engines. */
+  readonly readyTimeoutMs?: number;
+  /** Whether what was loaded before is loaded again at the end. Default true. */
+  readonly restoreAtEnd?: boolean;
+}
+
+const READY_TIMEOUT_MS = 600_000;
+const READY_POLL_MS = 50;
+
+export class RepositoryControl implements ServerControl {
+  private readonly clients: readonly KserveClient[];
+  private before: readonly string[] | null = null;
+
+  constructor(private readonly options: RepositoryControlOptions) {
+    this.clients = options.addresses.map((address) => new KserveClient(address));
+  }
+
+  async serve(variant: Variant, signal?: AbortSignal): Promise<void> {
+    this.before ??= await loadedModels(this.clients[0]!);
+    await Promise.all(this.clients.map((client) => this.serveOn(client, variant, signal)));
+  }
+
+  async batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null> {
+    const sizes: Record<number, number> = {};
+    for (const client of this.clients) {
+      for (const model of await client.modelStatistics(modelName)) {
+        for (const batch of model.batch_stats) {
+          sizes[batch.batch_size] = (sizes[batch.batch_size] ?? 0) + (batch.compute_infer?.count ?? 0);
+        }
+      }
+    }
+    return sizes;
+  }
+
+  async restore(): Promise<void> {
+    const wanted = this.before;
+    if (wanted !== null && this.options.restoreAtEnd !== false) {
+      await Promise.all(
+        this.clients.map(async (client) => {
+          await unloadAllBut(client, wanted);
+          for (const name of wanted) {
+            // Without an unload first Triton would keep a sweep's override instead of the repository's configuration.
+            await client.repositoryUnload(name);
+            await client.repositoryLoad(name);
+          }
+        }),
+      );
+    }
+  }
+
+  close(): void {
+    for (const client of this.clients) client.close();
+  }
+
+  private async serveOn(client: KserveClient, variant: Variant, signal?: AbortSignal): Promise<void> {
+    try {
+      await unloadAllBut(client, []);
+      await client.repositoryLoad(variant.name, undefined, { signal });
+    } catch (error) {
+      throw explain(error, variant, client.address);
+    }
+    await this.waitUntilReady(client, variant.name, signal);
+    const differences = configDifferences(await client.modelConfig(variant.name), variant);
+    if (differences.length > 0) {
+      throw new Error(
+        `${client.address} serves ${variant.name} with other settings than asked for: ${differences.join("; ")}. ` +
+          `Upload the variant's config.pbtxt again.`,
+      );
+    }
+  }
+
+  private async waitUntilReady(client: KserveClient, name: string, signal?: AbortSignal): Promise<void> {
+    const timeoutMs = this.options.readyTimeoutMs ?? READY_TIMEOUT_MS;
+    const until = performance.now() + timeoutMs;
+    while (!(await client.modelReady(name, undefined, { signal }))) {
+      if (performance.now() > until) {
+        throw new Error(
+          `${client.address}: ${name} was loaded but is not ready after ${Math.round(timeoutMs / 1000)} s`,
+        );
+      }
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
+    }
+  }
+}
+
+async function loadedModels(client: KserveClient): Promise<string[]> {
+  return (await client.repositoryIndex({ readyOnly: true })).map((model) => model.name);
+}
+
+async function unloadAllBut(client: KserveClient, keep: readonly string[]): Promise<void> {
+  for (const name of await loadedModels(client)) {
+    if (!keep.includes(name)) await client.repositoryUnload(name);
+  }
+}
+
+/** Settings in which the served configuration differs from the variant, in words; empty when it is the variant. */
+export function configDifferences(config: ModelConfig, variant: Variant): string[] {
+  const instances = config.instance_group.reduce((sum, group) => sum + group.count, 0);
+  const batching = config.dynamic_batching;
+  const pairs: readonly (readonly [string, unknown, unknown])[] = [
+    ["max_batch_size", config.max_batch_size, variant.maxBatchSize],
+    ["instance count", instances, variant.instanceCount],
+    ["max_queue_delay_microseconds", batching?.max_queue_delay_microseconds ?? 0, variant.queueDelayUs],
+    [
+      "preferred_batch_size",
+      (batching?.preferred_batch_size ?? []).join(",") || "none",
+      variant.preferredBatchSizes.join(",") || "none",
+    ],
+  ];
+  return pairs
+    .filter(([, served, wanted]) => served !== wanted)
+    .map(([name, served, wanted]) => `${name} ${String(served)} instead of ${String(wanted)}`);
+}
+
+function explain(error: unknown, variant: Variant, address: string): Error {
+  if (!(error instanceof KserveError)) return error instanceof Error ? error : new Error(String(error));
+  if (/explicit|not allowed|polling/i.test(error.details)) {
+    return new Error(
+      `${address} does not let models be loaded (${error.details}): start Triton with --model-control-mode=explicit`,
+    );
+  }
+  return new Error(
+    `${address} could not load ${variant.name}: ${error.details}. The reason is in the server's log; ` +
+      `check that the repository has ${variant.name}/config.pbtxt and the model's files.`,
+  );
+}
