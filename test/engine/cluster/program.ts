@@ -1,0 +1,117 @@
+/** Runs a program that must not outlive the test, however the test ends. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { openSync, readFileSync, closeSync } from "node:fs";
+import { createServer } from "node:net";
+
+/**
+ * The shell holds a pipe from this process. When the pipe closes, because we said so or because this process was killed,
+ * the program gets SIGTERM. A parent-death signal would do the same but cannot be set from Node.
+ */
+const supervisor = `exec 3<&0
+"$@" </dev/null 3<&- &
+program=$!
+( cat <&3 >/dev/null; kill "$program" 2>/dev/null ) >/dev/null 2>&1 &
+exec 3<&- </dev/null
+wait "$program"`;
+
+/** A running program. */
+export class Program {
+  private readonly child: ChildProcess;
+  private readonly exited: Promise<void>;
+  private ended = false;
+
+  private constructor(
+    readonly name: string,
+    readonly logFile: string,
+    file: string,
+    args: string[],
+    env: NodeJS.ProcessEnv,
+  ) {
+    const log = openSync(logFile, "a");
+    this.child = spawn("/bin/sh", ["-c", supervisor, "sh", file, ...args], {
+      stdio: ["pipe", log, log],
+      // Its own process group, so that the whole group can be killed if it ignores SIGTERM.
+      detached: true,
+      env,
+    });
+    closeSync(log);
+    this.child.unref();
+    this.exited = new Promise((resolve) => {
+      this.child.once("exit", () => {
+        this.ended = true;
+        this.child.stdin?.destroy();
+        resolve();
+      });
+    });
+  }
+
+  /** Starts `file` with its output in `logFile`. */
+  static start(name: string, file: string, args: string[], logFile: string, env: NodeJS.ProcessEnv = process.env): Program {
+    return new Program(name, logFile, file, args, env);
+  }
+
+  /** True until the program has ended, for whatever reason. */
+  get running(): boolean {
+    return !this.ended;
+  }
+
+  /** Last lines of its log, for error messages. */
+  logTail(lines = 15): string {
+    return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
+  }
+
+  /** SIGTERM, and SIGKILL after `graceMs`. Resolves when the program and its ports are gone. */
+  async stop(graceMs = 10_000): Promise<void> {
+    if (this.ended) return;
+    this.child.stdin?.end();
+    const timer = setTimeout(() => this.kill(), graceMs);
+    await this.exited;
+    clearTimeout(timer);
+  }
+
+  /** SIGKILL at once. */
+  kill(): void {
+    if (!this.ended && this.child.pid !== undefined) process.kill(-this.child.pid, "SIGKILL");
+  }
+}
+
+/** Free TCP ports on loopback, all different. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
+          const server = createServer().once("error", reject);
+          server.listen(0, "127.0.0.1", () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as { port: number }).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+/**
+ * Polls until `check` gives something.
+ * @throws Error with `what` and the last failure when `timeoutMs` is over.
+ */
+export async function until<T>(
+  what: string,
+  check: () => Promise<T | undefined | false>,
+  timeoutMs = 30_000,
+  everyMs = 100,
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  let last = "";
+  for (;;) {
+    try {
+      const value = await check();
+      if (value !== undefined && value !== false) return value;
+    } catch (error) {
+      last = `: ${error instanceof Error ? error.message : String(error)}`;
+    }
+    if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs / 1000} s: ${what}${last}`);
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
+  }
+}
