@@ -11,7 +11,13 @@ export type LoadShape =
   /** Open loop with equal gaps. */
   | { readonly kind: "constant"; readonly ratePerS: number }
   /** Closed loop as in the documents: each user waits uniform(thinkMinS, thinkMaxS) after an answer, then sends again. */
-  | { readonly kind: "users"; readonly users: number; readonly spawnPerS: number; readonly thinkMinS: number; readonly thinkMaxS: number };
+  | {
+      readonly kind: "users";
+      readonly users: number;
+      readonly spawnPerS: number;
+      readonly thinkMinS: number;
+      readonly thinkMaxS: number;
+    };
 
 /** The answer that the served model is known to give for one payload: top-1 class index, its label and its score. */
 export interface KnownAnswer {
@@ -147,6 +153,10 @@ export interface LoadProgress {
 /** The controller as the sweep sees it; in process, or over the network. */
 export interface LoadClient {
   /** Runs one measurement to its end. Rejects only if it could not be run at all (no workers, bad spec). */
-  run(spec: LoadSpec, onProgress?: (progress: LoadProgress) => void, signal?: AbortSignal): Promise<LoadResult>;
+  run(
+    spec: LoadSpec,
+    onProgress?: (progress: LoadProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<LoadResult>;
   close(): Promise<void>;
 }

@@ -1,0 +1,99 @@
+/** Checks a load spec before anything is started: all errors at once, each with the field and the way out. */
+import type { LoadShape, LoadSpec } from "./load-spec";
+
+/** A spec that cannot be run. `problems` has one sentence per wrong field. */
+export class LoadSpecError extends Error {
+  override readonly name = "LoadSpecError";
+
+  constructor(readonly problems: readonly string[]) {
+    super(`the load cannot be run:\n${problems.map((problem) => `- ${problem}`).join("\n")}`);
+  }
+}
+
+/** @throws LoadSpecError naming every wrong field */
+export function checkLoadSpec(spec: LoadSpec): void {
+  const problems: string[] = [];
+  const check = (isRight: boolean, problem: string): void => {
+    if (!isRight) problems.push(problem);
+  };
+  const above = (name: keyof LoadSpec, least: number, unit: string): void => {
+    const value = spec[name] as number;
+    check(value > least && Number.isFinite(value), `${name} must be above ${least}${unit}, got ${value}`);
+  };
+  const wholeFrom = (name: keyof LoadSpec, least: number): void => {
+    const value = spec[name] as number;
+    check(
+      Number.isSafeInteger(value) && value >= least,
+      `${name} must be a whole number >= ${least}, got ${value}`,
+    );
+  };
+
+  check(spec.id !== "", "id must not be empty");
+  check(spec.addresses.length > 0, "addresses must name at least one host:port");
+  for (const address of spec.addresses)
+    check(isHostPort(address), `addresses: "${address}" is no host:port; write e.g. 127.0.0.1:8001`);
+  check(
+    new Set(spec.addresses).size === spec.addresses.length,
+    "addresses must not repeat one another: results are counted per address",
+  );
+  check(spec.modelName !== "", "modelName must not be empty");
+  check(spec.inputName !== "", "inputName must not be empty");
+  check(spec.outputName !== "", "outputName must not be empty");
+  check(spec.imageFolder !== "", "imageFolder must not be empty");
+  checkShape(spec.shape, check);
+  check(Number.isSafeInteger(spec.seed), `seed must be a whole number, got ${spec.seed}`);
+  check(
+    spec.warmupS >= 0 && Number.isFinite(spec.warmupS),
+    `warmupS must be 0 or more seconds, got ${spec.warmupS}`,
+  );
+  above("measureS", 0, " s");
+  above("sloBoundMs", 0, " ms");
+  check(
+    spec.deadlineMs >= spec.sloBoundMs,
+    `deadlineMs must be at least sloBoundMs (${spec.sloBoundMs}), got ${spec.deadlineMs}`,
+  );
+  wholeFrom("maxInFlight", 1);
+  wholeFrom("checkEvery", 0);
+  wholeFrom("connectionsPerAddress", 1);
+  check(spec.scoreTolerance >= 0, `scoreTolerance must be 0 or more, got ${spec.scoreTolerance}`);
+  check(
+    spec.timeDilation >= 1 && Number.isFinite(spec.timeDilation),
+    `timeDilation must be 1 or more, got ${spec.timeDilation}`,
+  );
+  const shape = spec.shape;
+  if (shape.kind !== "users") {
+    // Little's law: a server that just holds the SLO has this many requests in flight.
+    const needed = Math.ceil((shape.ratePerS * spec.sloBoundMs) / 1000);
+    check(
+      !(spec.maxInFlight < needed),
+      `maxInFlight of ${spec.maxInFlight} would shed requests that the SLO allows: ${shape.ratePerS}/s within ` +
+        `${spec.sloBoundMs} ms needs at least ${needed}`,
+    );
+  }
+  if (problems.length > 0) throw new LoadSpecError(problems);
+}
+
+function checkShape(shape: LoadShape, check: (isRight: boolean, problem: string) => void): void {
+  if (shape.kind !== "users") {
+    check(
+      shape.ratePerS > 0 && Number.isFinite(shape.ratePerS),
+      `shape.ratePerS must be above 0 requests/s, got ${shape.ratePerS}`,
+    );
+    return;
+  }
+  const { users, spawnPerS, thinkMinS, thinkMaxS } = shape;
+  check(Number.isSafeInteger(users) && users >= 1, `shape.users must be a whole number >= 1, got ${users}`);
+  check(
+    spawnPerS > 0 && Number.isFinite(spawnPerS),
+    `shape.spawnPerS must be above 0 users/s, got ${spawnPerS}`,
+  );
+  check(
+    thinkMinS >= 0 && thinkMaxS >= thinkMinS && Number.isFinite(thinkMaxS),
+    `shape.thinkMinS and thinkMaxS must be 0 <= min <= max, got ${thinkMinS} and ${thinkMaxS}`,
+  );
+}
+
+function isHostPort(address: string): boolean {
+  const match = /^(\[[0-9a-fA-F:.]+\]|[^\s:/[\]]+):(\d{1,5})$/.exec(address);
+  return match !== null && Number(match[2]) >= 1 && Number(match[2]) <= 65_535;
+}
