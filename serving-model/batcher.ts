@@ -132,6 +132,13 @@ export class DynamicBatcher<T> {
     return drained;
   }
 
+  /** Takes a queued request out; false when it is not in the queue (any more). */
+  cancel(item: T): boolean {
+    const images = this.queue.remove(item) || this.delayed.remove(item);
+    this.queuedImagesNow -= images;
+    return images > 0;
+  }
+
   /** Takes everything out, for unloading a model. */
   drainAll(): T[] {
     const items: T[] = [];

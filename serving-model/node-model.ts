@@ -18,6 +18,21 @@ export interface NodeSettings extends BatcherSettings {
   readonly payloadBytes: number;
   /** Default: nominal times. */
   readonly variation?: PhaseVariation;
+  /** Link and GPU, when several models share them; the owner then advances the models in the order of their next events. Default: its own. */
+  readonly devices?: NodeDevices;
+}
+
+/** What the models on one node share: until when the link and the GPU are taken, and the GPU work ever scheduled, microseconds. */
+export class NodeDevices {
+  linkFreeUs = 0;
+  gpuFreeUs = 0;
+  gpuScheduledUs = 0;
+
+  /** Busy time of the GPU up to `nowUs`, microseconds. All models must have been advanced to `nowUs`. */
+  gpuBusyUs(nowUs: number): number {
+    // From now to gpuFreeUs the GPU works without a gap on what is already scheduled: that part is not done yet.
+    return this.gpuScheduledUs - Math.max(0, this.gpuFreeUs - nowUs);
+  }
 }
 
 /** One finished execution. Times are absolute, microseconds, in the caller's time. */
@@ -76,9 +91,7 @@ export class NodeModel<T> {
   /** Requests on the link, in order, with the time at which each is through. */
   private link: { item: T; images: number; timeoutUs: number; throughUs: number }[] = [];
   private linkHead = 0;
-  private linkFreeUs = 0;
-  private gpuFreeUs = 0;
-  private gpuScheduledUs = 0;
+  private readonly devices: NodeDevices;
   private executionCount = 0;
   private imageCount = 0;
   private idleCount: number;
@@ -98,6 +111,7 @@ export class NodeModel<T> {
     this.law = law;
     this.usPerByte = 1e6 / (law.ingressRequestsPerS * payloadBytes);
     this.variation = settings.variation;
+    this.devices = settings.devices ?? new NodeDevices();
     this.idleCount = instanceCount;
     this.instances = Array.from({ length: instanceCount }, () => ({
       batch: null,
@@ -124,8 +138,17 @@ export class NodeModel<T> {
       this.enqueue(item, images, timeoutUs, nowUs);
       return;
     }
-    this.linkFreeUs = Math.max(nowUs, this.linkFreeUs) + bytes * this.usPerByte;
-    this.link.push({ item, images, timeoutUs, throughUs: this.linkFreeUs });
+    const throughUs = Math.max(nowUs, this.devices.linkFreeUs) + bytes * this.usPerByte;
+    this.devices.linkFreeUs = throughUs;
+    this.link.push({ item, images, timeoutUs, throughUs });
+  }
+
+  /** Takes out a request that is still on the link (whose time it keeps) or in the queue; false when it is past that. */
+  cancel(item: T): boolean {
+    const at = this.link.findIndex((entry, index) => index >= this.linkHead && entry.item === item);
+    if (at < 0) return this.batcher.cancel(item);
+    this.link.splice(at, 1);
+    return true;
   }
 
   /** Does everything that happens up to and including `nowUs`, in order of time. */
@@ -157,12 +180,10 @@ export class NodeModel<T> {
 
   /** Call `advance(nowUs)` first. */
   totals(nowUs: number): NodeTotals {
-    // From now to gpuFreeUs the GPU works without a gap on what is already scheduled: that part is not done yet.
-    const ahead = Math.max(0, this.gpuFreeUs - nowUs);
     return {
       executions: this.executionCount,
       images: this.imageCount,
-      gpuBusyUs: this.gpuScheduledUs - ahead,
+      gpuBusyUs: this.devices.gpuBusyUs(nowUs),
     };
   }
 
@@ -208,7 +229,7 @@ export class NodeModel<T> {
 
   private enterGpu(instance: InstanceState<T>): void {
     const { images } = instance.batch!;
-    instance.gpuStartUs = Math.max(instance.hostEndUs, this.gpuFreeUs);
+    instance.gpuStartUs = Math.max(instance.hostEndUs, this.devices.gpuFreeUs);
     const gpuUs = this.phaseUs(
       "gpu",
       this.law.gpuMsPerBatch + this.law.gpuMsPerImage * images,
@@ -216,8 +237,8 @@ export class NodeModel<T> {
     );
     instance.phase = "gpu";
     instance.phaseEndUs = instance.gpuStartUs + gpuUs;
-    this.gpuFreeUs = instance.phaseEndUs;
-    this.gpuScheduledUs += gpuUs;
+    this.devices.gpuFreeUs = instance.phaseEndUs;
+    this.devices.gpuScheduledUs += gpuUs;
   }
 
   private finish(instance: InstanceState<T>): void {

@@ -68,6 +68,28 @@ export class RequestQueue<T> {
     return closestUs;
   }
 
+  /** Takes `item` out wherever it is; returns its images, 0 when it is not there. */
+  remove(item: T): number {
+    const mask = this.capacity - 1;
+    for (let position = 0; position < this.count; position++) {
+      const found = (this.head + position) & mask;
+      if (this.items[found] !== item) continue;
+      const images = this.imageCounts[found]!;
+      for (let next = position + 1; next < this.count; next++) {
+        const to = (this.head + next - 1) & mask;
+        const from = (this.head + next) & mask;
+        this.items[to] = this.items[from];
+        this.imageCounts[to] = this.imageCounts[from]!;
+        this.enqueued[to] = this.enqueued[from]!;
+        this.deadlines[to] = this.deadlines[from]!;
+      }
+      this.count--;
+      this.items[(this.head + this.count) & mask] = undefined;
+      return images;
+    }
+    return 0;
+  }
+
   private grow(): void {
     const capacity = this.capacity * 2;
     const items = new Array<T | undefined>(capacity);
