@@ -1,0 +1,146 @@
+import type { ServerStream, StreamReceiver } from "../h2/stream";
+import { errorHead, OK_TRAILERS, RESPONSE_HEAD } from "./header-blocks";
+import type { MessagePool } from "./message-pool";
+import { Status, StatusError, type StatusCode } from "./status";
+
+/** Answers one call of a method. */
+export type UnaryHandler = (
+  /** The request message; only valid during the call, its memory is used again. */
+  message: Buffer,
+  call: UnaryCall,
+) => void;
+
+/** Bytes before a gRPC message: a compressed flag and the length. */
+const PREFIX_BYTES = 5;
+
+/** One unary call: takes the message out of the request's body, hands it to the handler, and carries the answer back. */
+export class UnaryCall implements StreamReceiver {
+  /** Called when the client cancels, its deadline passes or its connection breaks before the answer. */
+  onCancelled: (() => void) | null = null;
+  private readonly prefix = Buffer.alloc(PREFIX_BYTES);
+  private prefixBytes = 0;
+  private message: Buffer | null = null;
+  private messageBytes = 0;
+  private deadlineTimer: NodeJS.Timeout | null = null;
+  private done = false;
+
+  constructor(
+    private readonly stream: ServerStream,
+    private readonly handler: UnaryHandler,
+    private readonly pool: MessagePool,
+    private readonly maxMessageBytes: number,
+    /** Milliseconds from now; null for none. */
+    deadlineMs: number | null,
+    private readonly onDone: () => void,
+  ) {
+    if (deadlineMs !== null) {
+      this.deadlineTimer = setTimeout(() => this.expire(), deadlineMs);
+      this.deadlineTimer.unref();
+    }
+  }
+
+  /** Answers with a serialized message. Ignored when the call is over. */
+  respond(message: Buffer): void {
+    if (this.done) return;
+    const body = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
+    body[0] = 0;
+    body.writeUInt32BE(message.length, 1);
+    message.copy(body, PREFIX_BYTES);
+    this.finish();
+    this.stream.respond(RESPONSE_HEAD, body, OK_TRAILERS);
+  }
+
+  /** Answers with an error. Ignored when the call is over. */
+  fail(code: StatusCode, message: string): void {
+    if (this.done) return;
+    this.finish();
+    this.stream.respond(errorHead(code, message));
+  }
+
+  /** Answers with what was thrown: a StatusError as it is, anything else as INTERNAL. */
+  failWith(error: unknown): void {
+    if (error instanceof StatusError) this.fail(error.code, error.message);
+    else this.fail(Status.INTERNAL, `unexpected error in the server: ${String(error)}`);
+  }
+
+  data(source: Buffer, start: number, end: number): void {
+    let at = start;
+    while (!this.done && at < end) {
+      if (this.prefixBytes < PREFIX_BYTES) {
+        const copied = source.copy(
+          this.prefix,
+          this.prefixBytes,
+          at,
+          Math.min(end, at + PREFIX_BYTES - this.prefixBytes),
+        );
+        this.prefixBytes += copied;
+        at += copied;
+        if (this.prefixBytes === PREFIX_BYTES) this.startMessage();
+        continue;
+      }
+      const room = this.message!.length - this.messageBytes;
+      if (room === 0)
+        return this.fail(Status.UNIMPLEMENTED, "Too many request messages: this method takes one.");
+      const copied = source.copy(this.message!, this.messageBytes, at, Math.min(end, at + room));
+      this.messageBytes += copied;
+      at += copied;
+    }
+  }
+
+  end(): void {
+    if (this.done) return;
+    const { message } = this;
+    if (message === null || this.messageBytes < message.length) {
+      return this.fail(Status.INTERNAL, "The request ended before its message was complete.");
+    }
+    try {
+      this.handler(message, this);
+    } catch (error) {
+      this.failWith(error);
+    }
+    this.releaseMessage();
+  }
+
+  reset(): void {
+    if (this.done) return;
+    this.finish();
+    this.onCancelled?.();
+  }
+
+  private startMessage(): void {
+    const bytes = this.prefix.readUInt32BE(1);
+    if (this.prefix[0] !== 0) {
+      return this.fail(
+        Status.UNIMPLEMENTED,
+        "Compressed requests are not supported; send grpc-encoding: identity.",
+      );
+    }
+    if (bytes > this.maxMessageBytes) {
+      return this.fail(
+        Status.RESOURCE_EXHAUSTED,
+        `Received message larger than max (${bytes} vs. ${this.maxMessageBytes})`,
+      );
+    }
+    this.message = this.pool.take(bytes);
+    if (this.message === null)
+      this.fail(Status.RESOURCE_EXHAUSTED, "Too many requests are being received at once.");
+  }
+
+  private expire(): void {
+    this.fail(Status.DEADLINE_EXCEEDED, "Deadline Exceeded");
+    this.onCancelled?.();
+  }
+
+  private finish(): void {
+    this.done = true;
+    if (this.deadlineTimer !== null) clearTimeout(this.deadlineTimer);
+    this.onDone();
+    // While the handler runs it may still read the message it was given; then `end` releases it.
+    if (this.message !== null && this.messageBytes < this.message.length) this.releaseMessage();
+  }
+
+  private releaseMessage(): void {
+    if (this.message !== null) this.pool.give(this.message);
+    this.message = null;
+  }
+}
