@@ -1,0 +1,95 @@
+import { Random } from "./random";
+import { SendHeap } from "./send-heap";
+
+/** Shape of the offered load; times in seconds. Same meaning as the load generator's shapes. */
+export type SimulatedShape =
+  | { readonly kind: "poisson"; readonly ratePerS: number }
+  | { readonly kind: "constant"; readonly ratePerS: number }
+  | {
+      readonly kind: "users";
+      readonly users: number;
+      readonly spawnPerS: number;
+      readonly thinkMinS: number;
+      readonly thinkMaxS: number;
+    };
+
+/**
+ * Planned send times in order, one at a time, until `endUs`. Open loop: the same seed gives the same sequence of unit gaps at
+ * every rate (common random numbers), so two rates differ by the rate alone.
+ */
+export class ArrivalSource {
+  /** The next planned send, microseconds; Infinity when there is none (in a closed loop: until an answer brings one). */
+  nextUs = Infinity;
+  /** Whether answers bring sends. */
+  readonly closed: boolean;
+  private readonly random: Random;
+  private readonly poisson: boolean;
+  private readonly gapUs: number;
+  private index = 0;
+  private atUs = 0;
+  private readonly heap: SendHeap | null;
+  private readonly thinkMinUs: number;
+  private readonly thinkSpanUs: number;
+
+  /** @throws RangeError naming the part of the shape that is wrong. */
+  constructor(
+    shape: SimulatedShape,
+    seed: number,
+    private readonly endUs: number,
+  ) {
+    this.random = new Random(seed);
+    this.poisson = shape.kind === "poisson";
+    this.closed = shape.kind === "users";
+    if (shape.kind === "users") {
+      const { users, spawnPerS, thinkMinS, thinkMaxS } = shape;
+      if (!Number.isInteger(users) || users < 1)
+        throw new RangeError(`users is ${users}; it must be an integer >= 1.`);
+      if (!(spawnPerS > 0)) throw new RangeError(`spawnPerS is ${spawnPerS}; it must be > 0.`);
+      if (!(thinkMinS >= 0) || !(thinkMaxS >= thinkMinS)) {
+        throw new RangeError(
+          `think time is ${thinkMinS} to ${thinkMaxS} s; it must be 0 <= thinkMinS <= thinkMaxS.`,
+        );
+      }
+      this.gapUs = 0;
+      this.thinkMinUs = thinkMinS * 1e6;
+      this.thinkSpanUs = (thinkMaxS - thinkMinS) * 1e6;
+      this.heap = new SendHeap(users);
+      for (let user = 0; user < users; user++) this.heap.push((user / spawnPerS) * 1e6);
+      this.nextUs = this.heap.peek();
+      return;
+    }
+    if (!(shape.ratePerS > 0) || shape.ratePerS === Infinity) {
+      throw new RangeError(`ratePerS is ${shape.ratePerS}; it must be a finite number > 0.`);
+    }
+    this.gapUs = 1e6 / shape.ratePerS;
+    this.thinkMinUs = 0;
+    this.thinkSpanUs = 0;
+    this.heap = null;
+    this.advance();
+  }
+
+  /** Takes the next planned send out. */
+  advance(): void {
+    if (this.heap !== null) {
+      this.heap.pop();
+      this.nextUs = this.heap.peek();
+    } else if (this.poisson) {
+      this.atUs += this.gapUs * this.random.nextExponential();
+      this.nextUs = this.atUs;
+    } else {
+      // From the index, so that rounding never adds up.
+      this.nextUs = this.index++ * this.gapUs;
+    }
+    if (this.nextUs >= this.endUs) this.nextUs = Infinity;
+  }
+
+  /** Closed loop: `count` users were answered at `atUs` and now think. */
+  answered(atUs: number, count: number): void {
+    const heap = this.heap!;
+    for (let i = 0; i < count; i++) {
+      heap.push(atUs + this.thinkMinUs + this.thinkSpanUs * this.random.nextUnit());
+    }
+    const nextUs = heap.peek();
+    this.nextUs = nextUs >= this.endUs ? Infinity : nextUs;
+  }
+}
