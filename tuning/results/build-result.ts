@@ -1,0 +1,189 @@
+/** Outcomes and their circumstances -> the content of result.json. Pure. */
+import type { LoadResult } from "../../loadgen/load-spec";
+import type { Variant } from "../../model-repo/variant";
+import type { JudgedTrial, VariantOutcome } from "../outcome";
+import type { Slo } from "../trial";
+import { answerGoal } from "./goal";
+import { lawToJson, withoutCredentials } from "./manifest";
+import { rank, type Candidate } from "./ranking";
+import {
+  resultSchema,
+  resultSchemaVersion,
+  type Result,
+  type ResultTrial,
+  type ResultVariant,
+} from "./result-schema";
+
+/** What a result says beside the outcomes. */
+export interface ResultContext {
+  readonly project: Result["project"];
+  /** `local`, `stack:NAME` or the server's address. */
+  readonly target: string;
+  readonly targetDescription: string;
+  readonly simulated: boolean;
+  readonly slo: Slo;
+  readonly load: Result["load"];
+  readonly seed: number;
+  readonly startedAt: Date;
+  readonly elapsedS: number;
+  /** All variants that were asked for, in the order to show them. */
+  readonly variants: readonly Variant[];
+  /** Wall seconds per model second used for a variant. */
+  readonly timeDilationOf: (variant: Variant) => number;
+  /** Requests per second asked for with --goal-rate; null without. */
+  readonly goalRatePerS: number | null;
+  /** Price of one replica with its node; null when no prices are given. */
+  readonly price: Result["price"];
+  /** Why variants are missing; null when the sweep is complete. */
+  readonly endedEarly: string | null;
+  readonly notes: readonly string[];
+}
+
+const secondsPerHour = 3600;
+
+/**
+ * @throws Error when an outcome belongs to no variant of the context; ZodError when an outcome breaks the contract (e.g. a rate
+ * that is not a number)
+ */
+export function buildResult(outcomes: readonly VariantOutcome[], context: ResultContext): Result {
+  const byName = new Map(outcomes.map((outcome) => [outcome.variantName, outcome]));
+  const stray = outcomes.find(
+    (outcome) => !context.variants.some((variant) => variant.name === outcome.variantName),
+  );
+  if (stray)
+    throw new Error(`there is an outcome of ${stray.variantName}, which is not a variant of this sweep`);
+  const candidates: Candidate[] = context.variants.flatMap((variant) => {
+    const outcome = byName.get(variant.name);
+    return outcome ? [{ variant, outcome }] : [];
+  });
+  const ranking = rank(candidates);
+  const variants = candidates.map((candidate) =>
+    describeVariant(candidate, ranking.ranks.get(candidate.variant.name) ?? null, context),
+  );
+  return resultSchema.parse({
+    schemaVersion: resultSchemaVersion,
+    project: context.project,
+    target: withoutCredentials(context.target),
+    targetDescription: withoutCredentials(context.targetDescription),
+    simulated: context.simulated,
+    timeDilation: Math.max(1, ...variants.map((variant) => variant.timeDilation)),
+    slo: { quantile: context.slo.quantile, boundMs: context.slo.boundMs },
+    load: context.load,
+    seed: context.seed,
+    startedAt: context.startedAt.toISOString(),
+    elapsedS: context.elapsedS,
+    percentileRule: "nearest rank: the smallest value whose cumulative count is >= q n",
+    endedEarly: context.endedEarly,
+    missingVariants: context.variants.map((variant) => variant.name).filter((name) => !byName.has(name)),
+    variants,
+    recommendation: {
+      variant: ranking.recommended,
+      reason: ranking.reason,
+      tiedWith: [...ranking.tiedWith],
+    },
+    goal: context.goalRatePerS === null ? null : answerGoal(context.goalRatePerS, candidates),
+    price: context.price,
+    notes: [...context.notes],
+  } satisfies Result);
+}
+
+function describeVariant(
+  candidate: Candidate,
+  rankOrNull: number | null,
+  context: ResultContext,
+): ResultVariant {
+  const { variant, outcome } = candidate;
+  const { operatingRate } = outcome;
+  return {
+    name: variant.name,
+    settings: {
+      artefact: variant.artefact.name,
+      precision: variant.artefact.precision,
+      maxBatchSize: variant.maxBatchSize,
+      instanceCount: variant.instanceCount,
+      queueDelayUs: variant.queueDelayUs,
+      preferredBatchSizes: [...variant.preferredBatchSizes],
+    },
+    rank: rankOrNull,
+    sloRate: outcome.sloRate,
+    operatingRate,
+    predictedSloRate: outcome.predictedSloRate,
+    p95Ms: outcome.p95Ms,
+    meanBatch: outcome.meanBatch,
+    gpuBusy: busyShare(outcome.gpuBusy),
+    diagnosis: { ...outcome.diagnosis, evidence: { ...outcome.diagnosis.evidence } },
+    published: describePublished(variant, outcome),
+    timeDilation: context.timeDilationOf(variant),
+    costPerMillion:
+      context.price && operatingRate
+        ? (context.price.perReplicaHour / (secondsPerHour * operatingRate)) * 1e6
+        : null,
+    fittedLaw: outcome.fittedLaw && lawToJson(outcome.fittedLaw),
+    measuredS: outcome.trials.reduce((sum, { spec }) => sum + spec.warmupS + spec.measureS, 0),
+    trials: outcome.trials.map(describeTrial),
+    note: outcome.note,
+  };
+}
+
+function describePublished(variant: Variant, outcome: VariantOutcome): ResultVariant["published"] {
+  const { published } = variant;
+  if (!published) return null;
+  const comparable = published.kind === "limit" && outcome.sloRate !== null;
+  return { ...published, ratio: comparable ? outcome.sloRate.estimate / published.rps : null };
+}
+
+function describeTrial(trial: JudgedTrial): ResultTrial {
+  const { spec, result } = trial;
+  const { load, server } = result;
+  return {
+    purpose: spec.purpose,
+    ratePerS: trial.ratePerS,
+    users: spec.shape.kind === "users" ? spec.shape.users : null,
+    seed: spec.seed,
+    warmupS: spec.warmupS,
+    measureS: spec.measureS,
+    planned: load.total.planned,
+    late: load.total.late,
+    failed: load.total.failed,
+    missShare: Number.isFinite(trial.missShare.estimate) ? trial.missShare : null,
+    quantileMs: quantileMs(load, spec.slo.quantile),
+    p50Ms: answeredOnly(load, load.response.p50Ms),
+    p95Ms: answeredOnly(load, load.response.p95Ms),
+    p99Ms: answeredOnly(load, load.response.p99Ms),
+    meanBatch: server.meanBatch,
+    gpuBusy: busyShare(server.gpuBusy),
+    queueMs: server.queueMs,
+    latenessP99Ms: finite(load.health.latenessP99Ms),
+    verdict: trial.verdict,
+    valid: load.valid,
+    reason: load.valid ? trial.reason : load.invalidReasons.join("; ") || trial.reason,
+  };
+}
+
+/** Nearest-rank quantile of the response time, milliseconds; null when nothing was answered. */
+export function quantileMs(load: LoadResult, quantile: number): number | null {
+  const { response, responseHistogram } = load;
+  if (quantile === 0.95) return answeredOnly(load, response.p95Ms);
+  if (quantile === 0.99) return answeredOnly(load, response.p99Ms);
+  const wanted = Math.ceil(quantile * responseHistogram.reduce((sum, [, count]) => sum + count, 0));
+  let seen = 0;
+  for (const [lowerUs, count] of responseHistogram) {
+    seen += count;
+    if (seen >= wanted && count > 0) return lowerUs / 1000;
+  }
+  return null;
+}
+
+/** The percentile of nothing is not 0. */
+function answeredOnly(load: LoadResult, valueMs: number): number | null {
+  return load.response.count > 0 ? finite(valueMs) : null;
+}
+
+/** A share; counters read a moment apart may give a little more than 1. */
+function busyShare(value: number | null): number | null {
+  return value === null || !Number.isFinite(value) ? null : Math.min(1, Math.max(0, value));
+}
+
+function finite(value: number): number | null {
+  return Number.isFinite(value) ? value : null;
+}
