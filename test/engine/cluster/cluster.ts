@@ -1,6 +1,6 @@
 /** A Kubernetes control plane on loopback: etcd, API server, controller manager, scheduler; kwok in place of kubelets. */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import { requireTool } from "../../../tools/cache";
@@ -44,6 +44,16 @@ function issuerOf(certificateFile: string): string {
   return issuer;
 }
 
+/** The administrator's bearer token of a pki folder, made at first use. */
+export function tokenOf(pki: string): string {
+  const file = join(pki, "token");
+  if (!existsSync(file)) {
+    mkdirSync(pki, { recursive: true });
+    writeFileSync(file, randomBytes(16).toString("hex"), { mode: 0o600 });
+  }
+  return readFileSync(file, "utf8");
+}
+
 function kubeconfigText(endpoint: string, caBase64: string, token: string): string {
   return JSON.stringify({
     ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
@@ -53,12 +63,17 @@ function kubeconfigText(endpoint: string, caBase64: string, token: string): stri
   });
 }
 
-/** Starts a cluster whose files live under `dir` (emptied first). */
-export async function startCluster(dir: string): Promise<Cluster> {
+/**
+ * Starts a cluster whose files live under `dir` (emptied first).
+ * @param pki folder of the API server's certificate and the administrator's token. Filled by the first cluster and used
+ *   again by later ones, so that one issuer (`issuer.pem`) and one login serve them all, as Google's do
+ */
+export async function startCluster(dir: string, pki = join(dir, "pki")): Promise<Cluster> {
   const { programs } = requireTool(toolNamed("kube-testbed"));
   const startedMs = Date.now();
   rmSync(dir, { recursive: true, force: true });
-  for (const part of ["etcd", "certs", "log"]) mkdirSync(join(dir, part), { recursive: true });
+  for (const part of ["etcd", "log"]) mkdirSync(join(dir, part), { recursive: true });
+  mkdirSync(pki, { recursive: true });
   const [etcdPort, peerPort, apiPort, managerPort, schedulerPort, kwokPort] = await freePorts(6);
   const running: Program[] = [];
   const start = (name: string, args: string[]): Program => {
@@ -93,17 +108,18 @@ export async function startCluster(dir: string): Promise<Cluster> {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
     const keyFile = join(dir, "service-account.key");
     writeFileSync(keyFile, privateKey.export({ type: "pkcs1", format: "pem" }), { mode: 0o600 });
-    const token = randomBytes(16).toString("hex");
+    const token = tokenOf(pki);
     writeFileSync(join(dir, "tokens.csv"), `${token},admin,admin,system:masters\n`, { mode: 0o600 });
     start("kube-apiserver", [
-      ...[`--etcd-servers=${etcdUrl}`, `--secure-port=${apiPort}`, `--cert-dir=${join(dir, "certs")}`],
+      ...[`--etcd-servers=${etcdUrl}`, `--secure-port=${apiPort}`, `--cert-dir=${pki}`],
       ...["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"],
       ...["--authorization-mode=RBAC", `--token-auth-file=${join(dir, "tokens.csv")}`, "--allow-privileged=true"],
       ...["--service-account-issuer=https://kubernetes.default.svc", `--service-account-key-file=${keyFile}`],
       ...[`--service-account-signing-key-file=${keyFile}`, "--service-cluster-ip-range=10.96.0.0/16", "--profiling=false"],
     ]);
-    const certificate = join(dir, "certs", "apiserver.crt");
+    const certificate = join(pki, "apiserver.crt");
     const caPem = await until("the API server has signed its certificate", async () => (dead(), issuerOf(certificate)));
+    writeFileSync(join(pki, "issuer.pem"), caPem);
     const api = new KubeApi(apiPort!, caPem, token);
     await until("the API server is ready", async () => (dead(), (await api.call<string>("GET", "/readyz")) === "ok"), 60_000);
 
