@@ -14,7 +14,7 @@ export type TensorType = "FP32" | "UINT8";
 
 /** A model file (or folder) made by one conversion: what several variants may share. */
 export interface ModelArtefact {
-  /** Unique name and folder in the model repository bucket, e.g. `tftrt_fp16`. */
+  /** Unique name and folder in the model repository bucket, e.g. `tftrt_fp16_bs64`. */
   readonly name: string;
   readonly platform: Platform;
   readonly precision: Precision;
