@@ -1,0 +1,111 @@
+import type * as k8s from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
+import { poolLabel, type Taint } from "./node-pool";
+import { restrictedContainer, restrictedPod } from "./pod-security";
+import { tritonLabels } from "./triton-pod";
+
+type PodTemplate = k8s.types.input.core.v1.PodTemplateSpec;
+
+/** Port of the controller's HTTP API; also serves `/metrics` and `/healthz`. */
+export const controllerPort = 8080;
+
+export const controllerLabels: Readonly<Record<string, string>> = { app: "load-controller" };
+export const workerLabels: Readonly<Record<string, string>> = { app: "load-worker" };
+
+/** Keeps everything but the workers off the load pool. */
+export const loadTaint: Taint = { key: "triton-slo/load", value: "true", effect: "NO_SCHEDULE" };
+
+/** User of the load generator's image. */
+const userId = 10001;
+
+export interface LoadPodArgs {
+  readonly image: pulumi.Input<string>;
+  readonly serviceAccountName: string;
+  readonly tokenSecretName: string;
+  readonly tokenSecretKey: string;
+}
+
+export interface WorkerPodArgs extends LoadPodArgs {
+  readonly controllerUrl: string;
+  /** Whole CPU cores. */
+  readonly cpu: number;
+  readonly tritonNamespace: string;
+}
+
+function tokenEnv(args: LoadPodArgs): k8s.types.input.core.v1.EnvVar {
+  return {
+    name: "LOADGEN_TOKEN",
+    valueFrom: { secretKeyRef: { name: args.tokenSecretName, key: args.tokenSecretKey } },
+  };
+}
+
+/** The controller: plans measurements, merges the workers' counts, answers the tune command. Runs beside the system's pods. */
+export function controllerPod(args: LoadPodArgs): PodTemplate {
+  return {
+    metadata: { labels: { ...controllerLabels } },
+    spec: {
+      serviceAccountName: args.serviceAccountName,
+      automountServiceAccountToken: false,
+      securityContext: restrictedPod(userId),
+      nodeSelector: { [poolLabel]: "system" },
+      volumes: [{ name: "tmp", emptyDir: { sizeLimit: "1Gi" } }],
+      containers: [
+        {
+          name: "controller",
+          image: args.image,
+          args: ["loadgen/controller-main.ts"],
+          env: [{ name: "LOADGEN_LISTEN", value: `0.0.0.0:${controllerPort}` }, tokenEnv(args)],
+          ports: [{ name: "http", containerPort: controllerPort }],
+          readinessProbe: { httpGet: { path: "/healthz", port: "http" }, periodSeconds: 5 },
+          livenessProbe: { httpGet: { path: "/healthz", port: "http" }, periodSeconds: 15, failureThreshold: 4 },
+          resources: { requests: { cpu: "500m", memory: "512Mi" }, limits: { memory: "1Gi" } },
+          securityContext: restrictedContainer(true),
+          volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+        },
+      ],
+    },
+  };
+}
+
+/** A worker: sends requests at planned times. On the load pool, never on a server's node, in the servers' zone. */
+export function workerPod(args: WorkerPodArgs): PodTemplate {
+  const resources = { cpu: String(args.cpu), memory: "1Gi" };
+  const triton = {
+    labelSelector: { matchLabels: { ...tritonLabels } },
+    namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": args.tritonNamespace } },
+  };
+  return {
+    metadata: { labels: { ...workerLabels } },
+    spec: {
+      serviceAccountName: args.serviceAccountName,
+      automountServiceAccountToken: false,
+      securityContext: restrictedPod(userId),
+      nodeSelector: { [poolLabel]: "load" },
+      tolerations: [{ key: loadTaint.key, operator: "Equal", value: loadTaint.value, effect: "NoSchedule" }],
+      affinity: {
+        podAntiAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [{ ...triton, topologyKey: "kubernetes.io/hostname" }],
+        },
+        podAffinity: {
+          // Traffic between zones is billed by the gigabyte, and a sweep sends several thousand of them an hour.
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { ...triton, topologyKey: "topology.kubernetes.io/zone" },
+          ],
+        },
+      },
+      volumes: [{ name: "tmp", emptyDir: { sizeLimit: "1Gi" } }],
+      containers: [
+        {
+          name: "worker",
+          image: args.image,
+          args: ["loadgen/worker-main.ts"],
+          env: [{ name: "LOADGEN_CONTROLLER", value: args.controllerUrl }, tokenEnv(args)],
+          // Requests equal limits: the pod's class is Guaranteed, and the node's CPU manager gives it whole cores.
+          resources: { requests: resources, limits: resources },
+          securityContext: restrictedContainer(true),
+          volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+        },
+      ],
+    },
+  };
+}

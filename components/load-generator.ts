@@ -1,0 +1,113 @@
+import * as k8s from "@pulumi/kubernetes";
+import * as pulumi from "@pulumi/pulumi";
+import * as random from "@pulumi/random";
+import { dropsWithCluster, type InCluster } from "./in-cluster";
+import { controllerLabels, controllerPod, controllerPort, workerLabels, workerPod } from "./load-generator-pods";
+import { allow, from, pods, to } from "./network-policies";
+import { tritonLabels, tritonPorts } from "./triton-pod";
+
+export interface LoadGeneratorArgs extends InCluster {
+  /** Namespace that exists. */
+  readonly namespace: pulumi.Input<string>;
+  readonly namespaceName: string;
+  /** Image with the controller's and the worker's entry points. */
+  readonly image: pulumi.Input<string>;
+  /** Worker processes; 0 lets the load pool go to zero. */
+  readonly workers: number;
+  /** Whole CPU cores of one worker: guaranteed, so that the node's CPU manager gives it cores of its own. */
+  readonly workerCpu: number;
+  /** Namespace of the servers under test. */
+  readonly tritonNamespace: string;
+  readonly monitoringNamespace: string;
+}
+
+/** Names that clients of the controller need. */
+export const controllerService = "load-controller";
+export const tokenSecretName = "load-controller-token";
+export const tokenSecretKey = "token";
+
+/** Controller and workers of the load generator. Every call of the controller needs a generated token. */
+export class LoadGenerator extends pulumi.ComponentResource {
+  constructor(name: string, args: LoadGeneratorArgs, opts?: pulumi.ComponentResourceOptions) {
+    super("triton-slo:index:LoadGenerator", name, { workers: args.workers }, opts);
+    const { namespace } = args;
+    const options = dropsWithCluster(this, args);
+    const token = new random.RandomPassword(`${name}-token`, { length: 40, special: false }, { parent: this });
+    const secret = new k8s.core.v1.Secret(
+      `${name}-token`,
+      { metadata: { name: tokenSecretName, namespace }, stringData: { [tokenSecretKey]: token.result } },
+      options,
+    );
+    const account = new k8s.core.v1.ServiceAccount(
+      `${name}-account`,
+      { metadata: { name: "load-generator", namespace }, automountServiceAccountToken: false },
+      options,
+    );
+    const policies = this.addPolicies(name, args);
+    const service = new k8s.core.v1.Service(
+      `${name}-controller`,
+      {
+        metadata: { name: controllerService, namespace, annotations: { "pulumi.com/skipAwait": "true" } },
+        spec: {
+          type: "ClusterIP",
+          selector: { ...controllerLabels },
+          ports: [{ name: "http", port: controllerPort, targetPort: "http" }],
+        },
+      },
+      options,
+    );
+    const workload = { image: args.image, serviceAccountName: "load-generator", tokenSecretName, tokenSecretKey };
+    const after = dropsWithCluster(this, args, { dependsOn: [secret, account, service, ...policies] });
+    const controller = new k8s.apps.v1.Deployment(
+      `${name}-controller`,
+      {
+        metadata: { name: controllerService, namespace, labels: { ...controllerLabels } },
+        spec: {
+          replicas: 1,
+          // One controller owns the measurement that runs; two would share the workers.
+          strategy: { type: "Recreate" },
+          selector: { matchLabels: { ...controllerLabels } },
+          template: controllerPod(workload),
+        },
+      },
+      after,
+    );
+    new k8s.apps.v1.Deployment(
+      `${name}-workers`,
+      {
+        metadata: { name: "load-worker", namespace, labels: { ...workerLabels } },
+        spec: {
+          replicas: args.workers,
+          selector: { matchLabels: { ...workerLabels } },
+          template: workerPod({
+            ...workload,
+            controllerUrl: `http://${controllerService}.${args.namespaceName}.svc:${controllerPort}`,
+            cpu: args.workerCpu,
+            tritonNamespace: args.tritonNamespace,
+          }),
+        },
+      },
+      dropsWithCluster(this, args, { dependsOn: [controller], customTimeouts: { create: "20m", update: "20m" } }),
+    );
+    this.registerOutputs({});
+  }
+
+  private addPolicies(name: string, args: LoadGeneratorArgs): k8s.networking.v1.NetworkPolicy[] {
+    const triton = pods(args.tritonNamespace, tritonLabels);
+    const controller = pods(args.namespaceName, controllerLabels);
+    const workers = pods(args.namespaceName, workerLabels);
+    const monitoring = pods(args.monitoringNamespace);
+    const specs = {
+      controller: allow(controllerLabels, [from([workers, monitoring], [controllerPort])], []),
+      worker: allow(workerLabels, [], [to([controller], [controllerPort]), to([triton], [tritonPorts.grpc])]),
+    };
+    return Object.entries(specs).map(
+      ([role, spec]) =>
+        new k8s.networking.v1.NetworkPolicy(
+          `${name}-${role}-policy`,
+          { metadata: { name: `load-${role}`, namespace: args.namespace }, spec },
+          dropsWithCluster(this, args),
+        ),
+    );
+  }
+}

@@ -1,0 +1,46 @@
+import type { ConfigRule } from "../config-rules";
+import { loadSize, machineRatePerS, workersPerMachine } from "../load-sizing";
+import { machineFamilies, machineShape } from "../machines";
+
+/** Rules of the load generator. */
+export const loadRules: readonly ConfigRule[] = [
+  {
+    keys: ["loadMachineType"],
+    problem: ({ loadMachineType }) =>
+      machineShape(loadMachineType) === undefined
+        ? `"${loadMachineType}" is not known; use a predefined type of ${machineFamilies.join(", ")}`
+        : null,
+  },
+  {
+    keys: ["loadWorkers", "loadMachineType", "peakRatePerS", "variant", "repositoryVariants"],
+    problem: ({ loadWorkers, loadMachineType, peakRatePerS, bytesPerRequest }) => {
+      const shape = machineShape(loadMachineType);
+      if (shape === undefined || loadWorkers === 0) return null;
+      const needed = loadSize(peakRatePerS, bytesPerRequest, shape).workers;
+      return loadWorkers >= needed
+        ? null
+        : `${loadWorkers} cannot send ${peakRatePerS} requests/s of ${bytesPerRequest} bytes; use ${needed} or more, 0 to derive it, or lower peakRatePerS`;
+    },
+  },
+  {
+    keys: ["loadMaxNodes", "loadMachineType", "peakRatePerS", "loadWorkers"],
+    problem: ({ loadMaxNodes, loadMachineType, peakRatePerS, bytesPerRequest, load }) => {
+      const shape = machineShape(loadMachineType);
+      if (shape === undefined || loadMaxNodes === 0) return null;
+      const byEgress = Math.ceil(peakRatePerS / machineRatePerS(shape, bytesPerRequest));
+      const byCores = Math.ceil(load.workers / workersPerMachine(shape));
+      const needed = Math.max(byEgress, byCores);
+      return loadMaxNodes >= needed
+        ? null
+        : `${loadMaxNodes} x ${loadMachineType} (${shape.egressGbps} Gbit/s, ${workersPerMachine(shape)} workers each) cannot send ` +
+            `${peakRatePerS} requests/s of ${bytesPerRequest} bytes; use ${needed} or more, 0 to derive it, or a larger machine`;
+    },
+  },
+  {
+    keys: ["tuneMembers"],
+    problem: ({ tuneMembers }) => {
+      const bad = tuneMembers.filter((member) => !/^(user|group|serviceAccount):[^@\s]+@[^@\s]+$/.test(member));
+      return bad.length > 0 ? `${bad.join(", ")}: use user:E-MAIL, group:E-MAIL or serviceAccount:E-MAIL` : null;
+    },
+  },
+];
