@@ -9,7 +9,7 @@ export const images = {
   tensorflow: (version: string) => `nvcr.io/nvidia/tensorflow:${version}-tf2-py3`,
   /** trtexec converter; its TensorRT equals the same month's Triton. */
   tensorrt: (version: string) => `nvcr.io/nvidia/tensorrt:${version}-py3`,
-  prometheus: "quay.io/prometheus/prometheus:v3.5.0",
+  prometheus: "quay.io/prometheus/prometheus:v3.13.5",
   grafana: "docker.io/grafana/grafana:12.1.1",
   prometheusAdapter: "registry.k8s.io/prometheus-adapter/prometheus-adapter:v0.12.0",
   /** Built into every COS node image and never pulled: the tag names no version that could be pinned. */
