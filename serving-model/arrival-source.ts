@@ -54,7 +54,13 @@ export class ArrivalSource {
       this.thinkMinUs = thinkMinS * 1e6;
       this.thinkSpanUs = (thinkMaxS - thinkMinS) * 1e6;
       this.heap = new SendHeap(users);
-      for (let user = 0; user < users; user++) this.heap.push((user / spawnPerS) * 1e6);
+      for (let user = 0; user < users; user++) {
+        // The rest of a think time that is already running, so that users spawned together do not march in step.
+        const runningS = Math.sqrt(
+          thinkMinS ** 2 + this.random.nextUnit() * (thinkMaxS ** 2 - thinkMinS ** 2),
+        );
+        this.heap.push((user / spawnPerS + this.random.nextUnit() * runningS) * 1e6);
+      }
       this.nextUs = this.heap.peek();
       return;
     }

@@ -69,6 +69,8 @@ export interface NodeTotals {
 interface InstanceState<T> {
   /** What it executes; null when idle. */
   batch: Batch<T> | null;
+  /** Batches are numbered in the order in which they are taken. */
+  sequence: number;
   phase: Phase;
   /** End of the current phase; Infinity when idle. */
   phaseEndUs: number;
@@ -85,13 +87,16 @@ interface InstanceState<T> {
 export class NodeModel<T> {
   private readonly batcher: DynamicBatcher<T>;
   private readonly instances: InstanceState<T>[];
-  private readonly law: ServiceLaw;
+  private readonly hostUsPerImage: number;
+  private readonly gpuUsPerBatch: number;
+  private readonly gpuUsPerImage: number;
   private readonly usPerByte: number;
   private readonly variation: PhaseVariation | undefined;
   /** Requests on the link, in order, with the time at which each is through. */
   private link: { item: T; images: number; timeoutUs: number; throughUs: number }[] = [];
   private linkHead = 0;
   private readonly devices: NodeDevices;
+  private taken = 0;
   private executionCount = 0;
   private imageCount = 0;
   private idleCount: number;
@@ -108,13 +113,16 @@ export class NodeModel<T> {
     if (!(payloadBytes > 0)) throw new RangeError(`payloadBytes is ${payloadBytes}; it must be > 0.`);
     checkLaw(law);
     this.batcher = new DynamicBatcher<T>(settings);
-    this.law = law;
+    this.hostUsPerImage = law.hostMsPerImage * 1000;
+    this.gpuUsPerBatch = law.gpuMsPerBatch * 1000;
+    this.gpuUsPerImage = law.gpuMsPerImage * 1000;
     this.usPerByte = 1e6 / (law.ingressRequestsPerS * payloadBytes);
     this.variation = settings.variation;
     this.devices = settings.devices ?? new NodeDevices();
     this.idleCount = instanceCount;
     this.instances = Array.from({ length: instanceCount }, () => ({
       batch: null,
+      sequence: 0,
       phase: "host",
       phaseEndUs: Infinity,
       startUs: 0,
@@ -192,9 +200,7 @@ export class NodeModel<T> {
     for (const instance of this.instances) {
       if (instance.phase === "gpu" && instance.phaseEndUs <= atUs) this.finish(instance);
     }
-    for (const instance of this.instances) {
-      if (instance.phase === "host" && instance.phaseEndUs <= atUs) this.enterGpu(instance);
-    }
+    for (let due = this.nextForGpu(atUs); due !== null; due = this.nextForGpu(atUs)) this.enterGpu(due);
     while (this.linkHead < this.link.length && this.link[this.linkHead]!.throughUs <= atUs) {
       const { item, images, timeoutUs, throughUs } = this.link[this.linkHead++]!;
       this.enqueue(item, images, timeoutUs, throughUs);
@@ -219,22 +225,30 @@ export class NodeModel<T> {
       if (batch === null) return;
       const instance = this.instances.find((candidate) => candidate.batch === null)!;
       instance.batch = batch;
+      instance.sequence = this.taken++;
       instance.phase = "host";
       instance.startUs = atUs;
-      instance.hostEndUs = atUs + this.phaseUs("host", this.law.hostMsPerImage * batch.images, atUs);
+      instance.hostEndUs = atUs + this.phaseUs("host", this.hostUsPerImage * batch.images, atUs);
       instance.phaseEndUs = instance.hostEndUs;
       this.idleCount--;
     }
   }
 
+  /** Of the batches whose host phase is over, the one that was taken first. */
+  private nextForGpu(atUs: number): InstanceState<T> | null {
+    let next: InstanceState<T> | null = null;
+    for (const instance of this.instances) {
+      if (instance.phase !== "host" || instance.phaseEndUs > atUs) continue;
+      if (next === null || instance.sequence < next.sequence) next = instance;
+    }
+    return next;
+  }
+
   private enterGpu(instance: InstanceState<T>): void {
     const { images } = instance.batch!;
     instance.gpuStartUs = Math.max(instance.hostEndUs, this.devices.gpuFreeUs);
-    const gpuUs = this.phaseUs(
-      "gpu",
-      this.law.gpuMsPerBatch + this.law.gpuMsPerImage * images,
-      instance.gpuStartUs,
-    );
+    const nominalUs = this.gpuUsPerBatch + this.gpuUsPerImage * images;
+    const gpuUs = this.phaseUs("gpu", nominalUs, instance.gpuStartUs);
     instance.phase = "gpu";
     instance.phaseEndUs = instance.gpuStartUs + gpuUs;
     this.devices.gpuFreeUs = instance.phaseEndUs;
@@ -263,7 +277,7 @@ export class NodeModel<T> {
     });
   }
 
-  private phaseUs(phase: Phase, nominalMs: number, startUs: number): number {
-    return this.variation === undefined ? nominalMs * 1000 : this.variation(nominalMs * 1000, phase, startUs);
+  private phaseUs(phase: Phase, nominalUs: number, startUs: number): number {
+    return this.variation === undefined ? nominalUs : this.variation(nominalUs, phase, startUs);
   }
 }

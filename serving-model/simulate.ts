@@ -104,7 +104,13 @@ class Run {
     let idle = -1;
     let freeUs = Infinity;
     for (let i = 0; i < freeAtUs.length; i++) {
-      if (hostEndUs[i]! < hostUs) hostUs = hostEndUs[(hosting = i)]!;
+      // Of host phases that end together, the batch taken first goes first.
+      if (
+        hostEndUs[i]! < hostUs ||
+        (hostEndUs[i]! === hostUs && hosting >= 0 && this.start[i]! < this.start[hosting]!)
+      ) {
+        hostUs = hostEndUs[(hosting = i)]!;
+      }
       // GPU phases follow each other, so an instance still in its host phase gets free after all that are in freeAt.
       if (freeAtUs[i]! < freeUs) freeUs = freeAtUs[(idle = i)]!;
     }

@@ -17,7 +17,7 @@ export function payloadBytesOf(input: TensorSpec): number {
  * the bytes of an image, because both are copies of the payload (an assumption for every payload but the documents' FP32 one).
  * @throws Error for a platform that the published figures say nothing about.
  */
-export function serviceLawFor(variant: Variant): ServiceLaw {
+export function serviceLawFor(variant: Pick<Variant, "name" | "artefact">): ServiceLaw {
   const { artefact } = variant;
   if (artefact.platform !== "tensorflow_savedmodel") {
     throw new Error(
