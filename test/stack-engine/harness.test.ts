@@ -1,0 +1,204 @@
+/** The harness itself: that it shows what mocks hide, ends in time and leaves nothing behind. */
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { program } from "./fixtures/tiny/program";
+import * as harness from "./harness";
+import { diff, runStack, stackConfig, summary, tryStack, type Recording } from "./harness";
+
+/** Pulumi's Node host loads TypeScript and @pulumi/gcp: about 3 s on an idle machine, much more on a busy one. */
+const HOST_TIMEOUT_MS = 90_000;
+
+const programDir = join(__dirname, "fixtures/tiny");
+const config = (overrides = {}) => stackConfig(programDir, "dev", overrides);
+const inline = { programDir, program, config: config() };
+
+/** Everything a test can see of a recording, for comparing two of them. */
+const contents = (recording: Recording) =>
+  recording.all
+    .map((registration) => ({ ...registration, sequence: 0 }))
+    .sort((a, b) => (a.urn < b.urn ? -1 : 1));
+
+/** Whether a process runs; one that ended and waits for its parent to notice does not. */
+const isAlive = (pid: number): boolean => {
+  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
+  return stdout.trim() !== "" && !stdout.trim().startsWith("Z");
+};
+
+describe("configuration", () => {
+  it("puts the stack's values over the project's defaults, and a test's over both", () => {
+    const { values, secretKeys } = stackConfig(programDir, "dev", { behaviour: "throw", zones: ["a", "b"] });
+    expect(values).toEqual({
+      "gcp:project": "test-project",
+      "tiny:behaviour": "throw",
+      "tiny:image": "nginx:1.27.1",
+      "tiny:token": "hidden",
+      "tiny:zones": '["a","b"]',
+    });
+    expect(secretKeys).toEqual(["tiny:token"]);
+  });
+
+  it("falls back to the default where a test removes the stack's value", () => {
+    expect(stackConfig(programDir, "dev", { image: undefined }).values["tiny:image"]).toBe("nginx:1.27.0");
+  });
+});
+
+describe("first preview", () => {
+  let preview: Recording;
+  beforeAll(async () => {
+    preview = await runStack({ ...inline, mode: "preview" });
+  });
+
+  it("answers nothing, so that all outputs are unknown", () => {
+    const secret = preview.one("kubernetes:core/v1:Secret");
+    expect(harness.unknownPaths(secret.inputs)).toEqual(["stringData"]);
+    expect(harness.unknownPaths(preview.stackOutputs)).toEqual(["endpoint", "password"]);
+    expect(harness.unknownPaths(preview.one("gcp:container/nodePool:NodePool").inputs)).toContain("cluster");
+  });
+
+  it("answers with inputs when asked to, as most providers do", async () => {
+    const echoed = await runStack({ ...inline, mode: "preview", previewAnswers: "inputs" });
+    expect(harness.unknownPaths(echoed.one("kubernetes:apps/v1:Deployment").inputs)).toEqual([]);
+  });
+});
+
+describe("up", () => {
+  let up: Recording;
+  beforeAll(async () => {
+    up = await runStack({ ...inline, mode: "up" });
+  });
+
+  it("shows all children of components without awaiting any (pulumi#6562)", () => {
+    expect(up.one("random:index/randomPassword:RandomPassword").parent).toBe(up.one("tiny:index:Pair").urn);
+    expect(up.one("random:index/randomPassword:RandomPassword").urn).toBe(
+      "urn:pulumi:dev::tiny::tiny:index:Pair$random:index/randomPassword:RandomPassword::pair-password",
+    );
+  });
+
+  it("shows every option", () => {
+    const cluster = up.one("gcp:container/cluster:Cluster");
+    expect(cluster).toMatchObject({ protect: true, customTimeouts: { create: "40m" } });
+    expect(harness.providerUrn(cluster.provider)).toBe(up.one("pulumi:providers:gcp").urn);
+    const pool = up.one("gcp:container/nodePool:NodePool");
+    expect(pool).toMatchObject({ parent: cluster.urn, ignoreChanges: ["initialNodeCount"] });
+    expect(pool.propertyDependencies.cluster).toEqual([cluster.urn]);
+    const secret = up.one("kubernetes:core/v1:Secret");
+    expect(secret.deletedWith).toBe(cluster.urn);
+    expect(secret.dependencies).toContain(pool.urn);
+    expect(up.comesAfter(secret, cluster)).toBe(true);
+    expect(up.comesAfter(cluster, secret)).toBe(false);
+  });
+
+  it("carries secrets from config and from providers to inputs and outputs", () => {
+    expect(harness.secretPaths(up.one("kubernetes:core/v1:Secret").inputs)).toEqual(["stringData"]);
+    expect(harness.secretPaths(up.stackOutputs)).toEqual(["password"]);
+    expect(harness.clearTexts(up.one("kubernetes:core/v1:Secret").inputs)).not.toContain("hidden");
+  });
+
+  it("answers data sources", () => {
+    expect(up.invokes.map((invoke) => invoke.token)).toEqual(["gcp:organizations/getProject:getProject"]);
+    expect(harness.at(up.one("kubernetes:apps/v1:Deployment").inputs, "metadata.labels.number")).toBe(
+      "123456789012",
+    );
+  });
+
+  it("is the same in Pulumi's Node host as inline", { timeout: HOST_TIMEOUT_MS }, async () => {
+    const hosted = await runStack({ programDir, config: config(), mode: "up" });
+    expect(contents(hosted)).toEqual(contents(up));
+    expect(harness.runningHosts()).toEqual([]);
+  });
+
+  it("has nothing to do the second time", async () => {
+    const second = await runStack({ ...inline, mode: "up", prior: up });
+    expect(diff(up, second)).toEqual([]);
+  });
+
+  const changes: [string, Record<string, string>, string[]][] = [
+    [
+      "an argument that is updated in place",
+      { image: "nginx:1.28.0" },
+      ["update kubernetes:apps/v1:Deployment web (spec.template.spec.containers[0].image)"],
+    ],
+    [
+      "an argument that forces replacement",
+      { spot: "yes" },
+      ["replace gcp:container/nodePool:NodePool pool (nodeConfig.spot)"],
+    ],
+    ["an ignored argument", { nodes: "2" }, []],
+  ];
+  it.each(changes)("predicts the effect of %s", async (_name, overrides, expected) => {
+    const second = await runStack({ ...inline, config: config(overrides), mode: "up", prior: up });
+    expect(summary(diff(up, second))).toEqual(expected);
+  });
+
+  it("predicts in a preview what an unknown output of an updated cluster does (pulumi-kubernetes#1148)", async () => {
+    const identified = await runStack({
+      ...inline,
+      config: config({ level: "high" }),
+      mode: "preview",
+      prior: up,
+    });
+    expect(summary(diff(up, identified))).toEqual([
+      "update gcp:container/cluster:Cluster cluster (resourceLabels.level)",
+      "update pulumi:providers:kubernetes in-cluster (kubeconfig)",
+    ]);
+    const before = await runStack({ ...inline, config: config({ anonymous: "yes" }), mode: "up" });
+    const anonymous = await runStack({
+      ...inline,
+      config: config({ anonymous: "yes", level: "high" }),
+      mode: "preview",
+      prior: before,
+    });
+    expect(summary(diff(before, anonymous))).toEqual([
+      "replace kubernetes:apps/v1:Deployment web (provider)",
+      "replace kubernetes:core/v1:Secret password (provider)",
+      "replace pulumi:providers:kubernetes in-cluster (kubeconfig)",
+      "update gcp:container/cluster:Cluster cluster (resourceLabels.level)",
+    ]);
+  });
+});
+
+describe("programs that go wrong", { timeout: HOST_TIMEOUT_MS }, () => {
+  it("reports what the program threw", async () => {
+    const failed = await tryStack({ programDir, config: config({ behaviour: "throw" }), mode: "up" });
+    expect(failed.exitCode).toBe(32);
+    expect(failed.recording.complaints.join()).toContain("thrown on purpose");
+  });
+
+  it("reports a resource that the provider refuses, and nothing that depends on it is registered", async () => {
+    const failOn = ({ type }: { type: string }) =>
+      type.endsWith(":NodePool") ? "googleapi: Error 403: quota" : undefined;
+    const failed = await tryStack({ programDir, config: config(), mode: "up", failOn });
+    expect(failed.error).toBeDefined();
+    expect(failed.recording.complaints).toEqual(["googleapi: Error 403: quota"]);
+    expect(failed.recording.ofType("kubernetes:apps/v1:Deployment")).toEqual([]);
+  });
+
+  it("names the time and the last resource when a program hangs, and kills it and what it has started", async () => {
+    const stuck = join(__dirname, "fixtures/stuck");
+    const hanging = tryStack({
+      programDir: stuck,
+      config: stackConfig(stuck, undefined),
+      mode: "up",
+      timeoutS: 4,
+    });
+    const error = await hanging.then(() => undefined).catch((reason: unknown) => reason as Error);
+    expect(error).toBeInstanceOf(harness.ProgramTimeout);
+    expect(error?.message).toContain(
+      "did not end within 4 s. 1 resources registered, the last urn:pulumi:dev::stuck::pulumi:pulumi:Stack::stuck-dev",
+    );
+    expect(harness.runningHosts()).toEqual([]);
+    const pid = Number(/grandchild (\d+)/.exec(error?.message ?? "")?.[1]);
+    expect(pid).toBeGreaterThan(1);
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
+  it("says what the stub lacks instead of leaving the program waiting", async () => {
+    const outputs = {
+      "gcp:container/cluster:Cluster": () => {
+        throw new Error("no answer for clusters");
+      },
+    };
+    await expect(runStack({ ...inline, mode: "up", outputs })).rejects.toThrow("no answer for clusters");
+  });
+});
