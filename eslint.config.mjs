@@ -8,12 +8,13 @@ import importX from "eslint-plugin-import-x";
  */
 const rooms = {
   kserve: [],
+  http2: [],
   "model-repo": [],
   pricing: [],
   monitoring: ["model-repo"],
   "serving-model": ["model-repo"],
-  loadgen: ["kserve", "model-repo"],
-  "local-triton": ["kserve", "model-repo", "serving-model"],
+  loadgen: ["kserve", "http2", "model-repo"],
+  "local-triton": ["kserve", "http2", "model-repo", "serving-model"],
   tuning: ["kserve", "model-repo", "serving-model", "loadgen", "pricing"],
   components: ["model-repo", "monitoring", "pricing"],
   policy: [],
@@ -29,7 +30,7 @@ const zones = names.map((room) => ({
 }));
 
 /** Rooms that must not know Pulumi. */
-const pulumiFree = ["kserve", "model-repo", "pricing", "serving-model", "loadgen", "local-triton", "tuning"];
+const pulumiFree = ["kserve", "http2", "model-repo", "pricing", "serving-model", "loadgen", "local-triton", "tuning"];
 
 export default tseslint.config(
   { ignores: ["node_modules/", "dist/", "results/", "**/*.mjs", "**/*.cjs", "**/*.js"] },

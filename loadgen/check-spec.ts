@@ -1,5 +1,9 @@
 /** Checks a load spec before anything is started: all errors at once, each with the field and the way out. */
+import { splitHostPort } from "./host-port";
 import type { LoadShape, LoadSpec } from "./load-spec";
+
+/** Longest time that a timer can wait, milliseconds (24.8 days). */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** A spec that cannot be run. `problems` has one sentence per wrong field. */
 export class LoadSpecError extends Error {
@@ -30,8 +34,13 @@ export function checkLoadSpec(spec: LoadSpec): void {
 
   check(spec.id !== "", "id must not be empty");
   check(spec.addresses.length > 0, "addresses must name at least one host:port");
-  for (const address of spec.addresses)
-    check(isHostPort(address), `addresses: "${address}" is no host:port; write e.g. 127.0.0.1:8001`);
+  for (const address of spec.addresses) {
+    try {
+      splitHostPort(address);
+    } catch (error) {
+      problems.push(`addresses: ${(error as Error).message}`);
+    }
+  }
   check(
     new Set(spec.addresses).size === spec.addresses.length,
     "addresses must not repeat one another: results are counted per address",
@@ -51,6 +60,10 @@ export function checkLoadSpec(spec: LoadSpec): void {
   check(
     spec.deadlineMs >= spec.sloBoundMs,
     `deadlineMs must be at least sloBoundMs (${spec.sloBoundMs}), got ${spec.deadlineMs}`,
+  );
+  check(
+    spec.deadlineMs * spec.timeDilation <= MAX_TIMER_MS,
+    `deadlineMs times timeDilation must be at most ${MAX_TIMER_MS} ms, got ${spec.deadlineMs * spec.timeDilation}`,
   );
   wholeFrom("maxInFlight", 1);
   wholeFrom("checkEvery", 0);
@@ -91,9 +104,4 @@ function checkShape(shape: LoadShape, check: (isRight: boolean, problem: string)
     thinkMinS >= 0 && thinkMaxS >= thinkMinS && Number.isFinite(thinkMaxS),
     `shape.thinkMinS and thinkMaxS must be 0 <= min <= max, got ${thinkMinS} and ${thinkMaxS}`,
   );
-}
-
-function isHostPort(address: string): boolean {
-  const match = /^(\[[0-9a-fA-F:.]+\]|[^\s:/[\]]+):(\d{1,5})$/.exec(address);
-  return match !== null && Number(match[2]) >= 1 && Number(match[2]) <= 65_535;
 }

@@ -47,6 +47,12 @@ export interface TransportOptions {
   readonly address: string;
   /** Serialized ModelInferRequest messages, without gRPC prefix; requests rotate over them. */
   readonly payloads: readonly Buffer[];
-  /** HTTP/2 connections to the address. Default 4. */
+  /** HTTP/2 connections to the address. Default DEFAULT_CONNECTIONS. */
   readonly connections?: number;
 }
+
+/**
+ * HTTP/2 connections to one address: enough that one connection's window or loss does not hold the others up, few enough that
+ * a server does not notice.
+ */
+export const DEFAULT_CONNECTIONS = 4;
