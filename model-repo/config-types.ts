@@ -36,25 +36,40 @@ export type ModelInstanceGroup = ConfigMessage<"ModelInstanceGroup">;
 export type ModelDynamicBatching = ConfigMessage<"ModelDynamicBatching">;
 export type ModelWarmup = ConfigMessage<"ModelWarmup">;
 
+/** Scalars of a oneof: absent unless set, even in a complete message. */
+type OneofScalar = "zero_data" | "random_data" | "input_data_file" | "data_file";
+
+type CompleteValue<T> = T extends `repeated ${infer Element}`
+  ? readonly CompleteValue<Element>[]
+  : T extends `map<${string}, ${infer Value}>`
+    ? Readonly<Record<string, CompleteValue<Value>>>
+    : T extends ConfigMessageName
+      ? CompleteMessage<T>
+      : ConfigValue<T>;
+
+/** A message as a server prints it: scalars, lists and maps are there even if empty; a sub-message only if set. */
+export type CompleteMessage<Name extends ConfigMessageName> = {
+  readonly [
+    Field in keyof Messages[Name] as Messages[Name][Field] extends ConfigMessageName
+      ? never
+      : Field extends OneofScalar
+        ? never
+        : Field
+  ]: CompleteValue<Messages[Name][Field]>;
+} & {
+  readonly [
+    Field in keyof Messages[Name] as Messages[Name][Field] extends ConfigMessageName
+      ? Field
+      : Field extends OneofScalar
+        ? Field
+        : never
+  ]?: CompleteValue<Messages[Name][Field]>;
+};
+
+type CompleteConfigMessage = CompleteMessage<"ModelConfig">;
 /** A configuration with Triton's defaults filled in: what the server answers to ModelConfig. */
-export type CompleteModelConfig = ModelConfig &
-  Required<
-    Pick<
-      ModelConfig,
-      | "name"
-      | "platform"
-      | "backend"
-      | "version_policy"
-      | "max_batch_size"
-      | "input"
-      | "output"
-      | "optimization"
-      | "instance_group"
-      | "default_model_filename"
-      | "parameters"
-      | "model_warmup"
-    >
-  >;
+export type CompleteModelConfig = CompleteConfigMessage &
+  Required<Pick<CompleteConfigMessage, "version_policy" | "optimization">>;
 
 /** How one field's type is spelt in the table. */
 export type FieldKind =

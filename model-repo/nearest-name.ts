@@ -1,15 +1,20 @@
-/** Levenshtein distance: single-character insertions, deletions and substitutions that turn one text into the other. */
+/** Edit distance: insertions, deletions, substitutions and swaps of neighbours that turn one text into the other. */
 export function editDistance(from: string, to: string): number {
-  let previous = Array.from({ length: to.length + 1 }, (_, index) => index);
+  const rows = [Array.from({ length: to.length + 1 }, (_, index) => index)];
+  const cell = (i: number, j: number): number => rows[i]?.[j] as number;
   for (let i = 1; i <= from.length; i++) {
-    const current = [i];
+    const row = [i];
+    rows.push(row);
     for (let j = 1; j <= to.length; j++) {
-      const substitution = (previous[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1);
-      current.push(Math.min(substitution, (previous[j] as number) + 1, (current[j - 1] as number) + 1));
+      const substitution = cell(i - 1, j - 1) + (from[i - 1] === to[j - 1] ? 0 : 1);
+      const swap =
+        i > 1 && j > 1 && from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1]
+          ? cell(i - 2, j - 2) + 1
+          : Infinity;
+      row.push(Math.min(substitution, cell(i - 1, j) + 1, (row[j - 1] as number) + 1, swap));
     }
-    previous = current;
   }
-  return previous[to.length] as number;
+  return cell(from.length, to.length);
 }
 
 /** The known name that was probably meant, or null when none is near (more than a third of the letters differ). */

@@ -31,8 +31,8 @@ export const limits = {
 export const namePattern = /^[a-z0-9_]+$/;
 
 function integerProblem(value: unknown, low: number, high: number): string | null {
-  if (typeof value !== "number" || !Number.isInteger(value))
-    return `${JSON.stringify(value)} is not a whole number; use ${low} to ${high}`;
+  if (typeof value !== "number") return `${JSON.stringify(value)} is no number; use ${low} to ${high}`;
+  if (!Number.isInteger(value)) return `${value} is not a whole number; use ${low} to ${high}`;
   return value < low || value > high ? `${value} is out of range; use ${low} to ${high}` : null;
 }
 
