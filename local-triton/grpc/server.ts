@@ -5,11 +5,12 @@ import {
   type ConnectionOptions,
   type RequestHandler,
 } from "../h2/connection";
-import type { HeaderFields } from "../h2/header-decoder";
+import type { HeaderFields } from "../../http2/header-decoder";
 import { ServerStream, type StreamReceiver } from "../h2/stream";
 import { errorHead, httpErrorHead } from "./header-blocks";
 import { MessagePool } from "./message-pool";
-import { Status, type StatusCode } from "./status";
+import { GrpcStatusCode } from "../../kserve/status";
+import type { StatusCode } from "./status";
 import { UnaryCall, type UnaryHandler } from "./unary-call";
 
 export interface GrpcServerOptions {
@@ -86,11 +87,11 @@ export class GrpcServer implements RequestHandler {
     const path = headers.get(":path") ?? "";
     const handler = this.methods.get(path);
     if (handler === undefined)
-      return refuse(stream, Status.UNIMPLEMENTED, `The server does not offer the method ${path}.`);
+      return refuse(stream, GrpcStatusCode.UNIMPLEMENTED, `The server does not offer the method ${path}.`);
     const timeout = headers.get("grpc-timeout");
     const deadlineMs = timeout === undefined ? null : parseTimeoutMs(timeout);
     if (Number.isNaN(deadlineMs))
-      return refuse(stream, Status.INTERNAL, `The grpc-timeout header '${timeout}' cannot be read.`);
+      return refuse(stream, GrpcStatusCode.INTERNAL, `The grpc-timeout header '${timeout}' cannot be read.`);
     this.openCalls++;
     return new UnaryCall(
       stream,

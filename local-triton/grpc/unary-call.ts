@@ -1,7 +1,8 @@
+import { GrpcStatusCode } from "../../kserve/status";
 import type { ServerStream, StreamReceiver } from "../h2/stream";
 import { errorHead, OK_TRAILERS, RESPONSE_HEAD } from "./header-blocks";
 import type { MessagePool } from "./message-pool";
-import { Status, StatusError, type StatusCode } from "./status";
+import { StatusError, type StatusCode } from "./status";
 
 /** Answers one call of a method. */
 export type UnaryHandler = (
@@ -39,6 +40,11 @@ export class UnaryCall implements StreamReceiver {
     }
   }
 
+  /** Answered, cancelled or expired. */
+  get over(): boolean {
+    return this.done;
+  }
+
   /** Answers with a serialized message. Ignored when the call is over. */
   respond(message: Buffer): void {
     if (this.done) return;
@@ -60,7 +66,7 @@ export class UnaryCall implements StreamReceiver {
   /** Answers with what was thrown: a StatusError as it is, anything else as INTERNAL. */
   failWith(error: unknown): void {
     if (error instanceof StatusError) this.fail(error.code, error.message);
-    else this.fail(Status.INTERNAL, `unexpected error in the server: ${String(error)}`);
+    else this.fail(GrpcStatusCode.INTERNAL, `unexpected error in the server: ${String(error)}`);
   }
 
   data(source: Buffer, start: number, end: number): void {
@@ -80,7 +86,7 @@ export class UnaryCall implements StreamReceiver {
       }
       const room = this.message!.length - this.messageBytes;
       if (room === 0)
-        return this.fail(Status.UNIMPLEMENTED, "Too many request messages: this method takes one.");
+        return this.fail(GrpcStatusCode.UNIMPLEMENTED, "Too many request messages: this method takes one.");
       const copied = source.copy(this.message!, this.messageBytes, at, Math.min(end, at + room));
       this.messageBytes += copied;
       at += copied;
@@ -91,7 +97,7 @@ export class UnaryCall implements StreamReceiver {
     if (this.done) return;
     const { message } = this;
     if (message === null || this.messageBytes < message.length) {
-      return this.fail(Status.INTERNAL, "The request ended before its message was complete.");
+      return this.fail(GrpcStatusCode.INTERNAL, "The request ended before its message was complete.");
     }
     try {
       this.handler(message, this);
@@ -111,23 +117,23 @@ export class UnaryCall implements StreamReceiver {
     const bytes = this.prefix.readUInt32BE(1);
     if (this.prefix[0] !== 0) {
       return this.fail(
-        Status.UNIMPLEMENTED,
+        GrpcStatusCode.UNIMPLEMENTED,
         "Compressed requests are not supported; send grpc-encoding: identity.",
       );
     }
     if (bytes > this.maxMessageBytes) {
       return this.fail(
-        Status.RESOURCE_EXHAUSTED,
+        GrpcStatusCode.RESOURCE_EXHAUSTED,
         `Received message larger than max (${bytes} vs. ${this.maxMessageBytes})`,
       );
     }
     this.message = this.pool.take(bytes);
     if (this.message === null)
-      this.fail(Status.RESOURCE_EXHAUSTED, "Too many requests are being received at once.");
+      this.fail(GrpcStatusCode.RESOURCE_EXHAUSTED, "Too many requests are being received at once.");
   }
 
   private expire(): void {
-    this.fail(Status.DEADLINE_EXCEEDED, "Deadline Exceeded");
+    this.fail(GrpcStatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded");
     this.onCancelled?.();
   }
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { FrameParser, type FrameSink } from "./frame-parser";
+import { FrameParser, type FrameSink } from "../../http2/frame-parser";
 import {
   ConnectionError,
   DEFAULT_WINDOW_BYTES,
@@ -11,11 +11,12 @@ import {
   SettingId,
   settingsPayload,
   uint32,
-} from "./frames";
-import { checkFrameRules } from "./frame-rules";
-import { HeaderBlockCollector } from "./header-block";
-import { HEADER_TABLE_BYTES, HeaderDecoder, type HeaderFields } from "./header-decoder";
+} from "../../http2/frames";
+import { checkFrameRules } from "../../http2/frame-rules";
+import { HeaderBlockCollector } from "../../http2/header-block";
+import { HeaderDecoder, type HeaderFields } from "../../http2/header-decoder";
 import { Output } from "./output";
+import { HEADER_TABLE_BYTES, readRequestHead } from "./request-head";
 import { SendFlow } from "./send-flow";
 import { ServerStream, type StreamOwner, type StreamReceiver } from "./stream";
 
@@ -53,7 +54,7 @@ const LINGER_MS = 1000;
  */
 export class ServerConnection implements FrameSink, StreamOwner {
   private readonly parser: FrameParser;
-  private readonly decoder = new HeaderDecoder();
+  private readonly decoder = new HeaderDecoder(HEADER_TABLE_BYTES, readRequestHead);
   private readonly headerBlock = new HeaderBlockCollector();
   private readonly streams = new Map<number, ServerStream>();
   readonly flow = new SendFlow(this.streams);
@@ -78,6 +79,7 @@ export class ServerConnection implements FrameSink, StreamOwner {
     this.parser = new FrameParser(this, {
       maxFrameBytes: options.maxFrameBytes,
       maxControlFrameBytes: MAX_CONTROL_FRAME_BYTES,
+      expectPreface: true,
     });
     socket.setNoDelay(true);
     socket.on("data", (chunk: Buffer) => this.receive(chunk));

@@ -1,4 +1,10 @@
-import { ConnectionError, DEFAULT_WINDOW_BYTES, ErrorCode, MAX_WINDOW_BYTES, SettingId } from "./frames";
+import {
+  ConnectionError,
+  DEFAULT_WINDOW_BYTES,
+  ErrorCode,
+  MAX_WINDOW_BYTES,
+  SettingId,
+} from "../../http2/frames";
 import type { ServerStream } from "./stream";
 
 /** How much the client lets this server send: its settings and its window updates. */

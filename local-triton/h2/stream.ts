@@ -5,7 +5,7 @@ import {
   FrameType,
   MIN_MAX_FRAME_BYTES,
   writeFrameHeader,
-} from "./frames";
+} from "../../http2/frames";
 import type { SendFlow } from "./send-flow";
 
 /** Takes the body of one request. */
