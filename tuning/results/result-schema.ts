@@ -171,7 +171,11 @@ export const resultSchema = z
       .nullable()
       .describe("Answer to --goal-rate; null without one."),
     price: z
-      .object({ perReplicaHour: z.number().nonnegative(), currency: z.string(), asOf: z.string() })
+      .object({
+        perReplicaHour: z.number().nonnegative(),
+        currency: z.string().regex(/^[A-Z]{3}$/),
+        asOf: z.string(),
+      })
       .nullable(),
     notes: z.array(z.string()),
   })

@@ -1,0 +1,143 @@
+/** The report's lower part: how to use the winner, how the number is made, where it comes from. */
+import type { Manifest } from "../results/manifest";
+import type { Result } from "../results/result-schema";
+import { formatSlo, plain } from "./format";
+import { recommendedVariant } from "./headline";
+import { html, type Fragment, type Html } from "./html";
+
+/** Stack configuration that serves the recommended variant. */
+export function renderApply(result: Result): Html | null {
+  const winner = recommendedVariant(result);
+  if (!winner) return null;
+  const { settings } = winner;
+  const commands = `pulumi config set variant ${winner.name}\npulumi up`;
+  const yaml = [
+    "config:",
+    `  ${result.project.name}:variant: ${winner.name}`,
+    `  # = ${settings.artefact}, max_batch_size ${settings.maxBatchSize},`,
+    `  #   instance_group count ${settings.instanceCount}, queue delay ${settings.queueDelayUs} us`,
+  ].join("\n");
+  return html`<section aria-labelledby="apply">
+    <h2 id="apply">Apply it</h2>
+    <p>In the stack's folder; <code>pulumi up</code> shows what changes before it does anything.</p>
+    <div class="two">${codeBlock("Commands", commands)} ${codeBlock("Or in Pulumi.<stack>.yaml", yaml)}</div>
+  </section>`;
+}
+
+function codeBlock(title: string, code: string): Html {
+  return html`<figure class="code">
+    <figcaption>${title}</figcaption>
+    <pre><code>${code}</code></pre>
+  </figure>`;
+}
+
+/** How the number is made, for an engineer without a statistics degree. */
+export function renderMethod(result: Result): Html {
+  const { boundMs, quantile } = result.slo;
+  const allowed = plain((1 - quantile) * 100);
+  const load =
+    result.load === "users"
+      ? "A fixed number of users each wait about a second after an answer and send again, as in the published measurements. " +
+        "The rate is what comes out."
+      : `Requests are sent at planned times (${result.load === "poisson" ? "Poisson arrivals" : "equal gaps"}), whether or ` +
+        "not earlier ones were answered, and timed from the planned send. A stall therefore counts for every request it delays.";
+  const points: [string, string][] = [
+    ["Load", load],
+    [
+      "Verdict",
+      `A trial counts exactly how many requests miss ${plain(boundMs)} ms; ${allowed} % may. Neighbouring requests share a ` +
+        "queue, so the interval of that share comes from batch means, not from the request count. Only an interval wholly " +
+        `below ${allowed} % passes and wholly above fails; between the two the trial is undecided and more is measured. ` +
+        "A queue that keeps growing fails at once.",
+    ],
+    [
+      "Search",
+      "A short probe measures service times; a simulation in virtual time predicts the SLO rate; short trials around it locate " +
+        "the limit and longer ones with several seeds confirm it.",
+    ],
+    [
+      "The two rates",
+      "The SLO rate is the best estimate of the limit, with its two-sided interval. The rate to run at is the 99 % lower bound: " +
+        "response times rise steeply just below the limit.",
+    ],
+    [
+      "Limits of the client",
+      "A trial in which the load generator fell behind or lost a worker is invalid. It is shown, and not used.",
+    ],
+    [
+      "Cause",
+      "The resource whose 10 % relief raises the predicted SLO rate most. Busy shares are shown as evidence; they are not the rule.",
+    ],
+  ];
+  return html`<section aria-labelledby="method">
+    <h2 id="method">How the number is made</h2>
+    <dl class="method">
+      ${points.map(
+        ([name, text]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd>${text}</dd>
+          </div>`,
+      )}
+    </dl>
+    <p class="small">Percentile rule: ${result.percentileRule}. Rates are per server replica.</p>
+  </section>`;
+}
+
+/** Circumstances of the run, as far as they may explain a number. */
+export function renderFacts(result: Result, manifest: Manifest | null): Html {
+  const facts: [string, Fragment][] = [
+    ["Target", result.targetDescription],
+    ["SLO", formatSlo(result.slo)],
+    ["Load, seed", `${result.load}, ${result.seed}`],
+  ];
+  if (manifest) {
+    facts.push(
+      ["Server", `${manifest.target.serverName} ${manifest.target.serverVersion}`],
+      ["Load workers", String(manifest.workers)],
+      [
+        "Host",
+        `${manifest.host.cpuModel}, ${manifest.host.cores} cores, ${gibibytes(manifest.host.memoryBytes)}`,
+      ],
+      ["Versions", `${manifest.project.name} ${manifest.project.version}, Node.js ${manifest.node}`],
+      ["Images", html`${manifest.images.length} <small>sha256 ${manifest.imagesHash.slice(0, 16)}…</small>`],
+      ["Started", manifest.startedAt],
+      ...(manifest.resumedAt.length > 0
+        ? [["Resumed", manifest.resumedAt.join(", ")] satisfies [string, Fragment]]
+        : []),
+      ["Ended", manifest.endedAt ?? "not yet"],
+    );
+  }
+  if (result.price)
+    facts.push([
+      "Price",
+      `${result.price.perReplicaHour} ${result.price.currency} per replica and hour, as of ${result.price.asOf}`,
+    ]);
+  return html`<section aria-labelledby="facts">
+    <h2 id="facts">Where it comes from</h2>
+    <dl class="facts">
+      ${facts.map(
+        ([name, value]) =>
+          html`<div>
+            <dt>${name}</dt>
+            <dd>${value}</dd>
+          </div>`,
+      )}
+    </dl>
+    ${
+      result.notes.length > 0 &&
+      html`<h3>Notes of the run</h3>
+        <ul>
+          ${result.notes.map((note) => html`<li>${note}</li>`)}
+        </ul>`
+    }
+    <p class="small">
+      Beside this file: <code>result.json</code> (for programs), <code>points.jsonl</code> (every trial),
+      <code>manifest.json</code> (to run it again).
+    </p>
+  </section>`;
+}
+
+function gibibytes(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 30)} GiB`;
+}

@@ -1,0 +1,181 @@
+/** Top of the report: the answer in words, and what must not be overlooked. */
+import type { Result, ResultVariant } from "../results/result-schema";
+import {
+  formatBatch,
+  formatDuration,
+  formatFactor,
+  formatGain,
+  formatInstant,
+  formatMs,
+  formatQuantile,
+  formatRate,
+  formatShare,
+  formatSlo,
+  keepUnits,
+  plain,
+} from "./format";
+import { html, type Html } from "./html";
+
+/** The recommended variant; null when none held the SLO. */
+export function recommendedVariant(result: Result): ResultVariant | null {
+  return result.variants.find((variant) => variant.name === result.recommendation.variant) ?? null;
+}
+
+export function renderHeader(result: Result): Html {
+  const load = { poisson: "Poisson arrivals", constant: "constant rate", users: "closed-loop users" }[
+    result.load
+  ];
+  return html`<header class="top">
+    <p class="brand">${result.project.name} <span>SLO sweep</span></p>
+    <ul class="chips" aria-label="Circumstances">
+      ${result.simulated && html`<li class="chip warn">simulated T4</li>`}
+      ${result.timeDilation > 1 && html`<li class="chip warn">time dilated up to ${formatFactor(result.timeDilation)}</li>`}
+      <li class="chip">${formatSlo(result.slo)}</li>
+      <li class="chip">${load}</li>
+      <li class="chip">seed ${result.seed}</li>
+      <li class="chip">${formatDuration(result.elapsedS)}</li>
+      <li class="chip"><time datetime="${result.startedAt}">${formatInstant(result.startedAt)}</time></li>
+    </ul>
+  </header>`;
+}
+
+/** The answer, its certainty, the reason, the limit. */
+export function renderAnswer(result: Result): Html {
+  const winner = recommendedVariant(result);
+  if (!winner?.sloRate)
+    return html`<section class="answer none" aria-labelledby="answer">
+      <h1 id="answer">No variant held ${formatSlo(result.slo)}</h1>
+      <p class="lead">${result.recommendation.reason}</p>
+    </section>`;
+  const { sloRate, diagnosis } = winner;
+  return html`<section class="answer" aria-labelledby="answer">
+    <div class="words">
+      <p class="kicker">Highest rate within the SLO</p>
+      <h1 id="answer">
+        <span class="figure">${formatRate(sloRate.estimate)}<small> requests/s</small></span>
+        <span class="with">with <code>${winner.name}</code></span>
+      </h1>
+      <p class="lead">
+        ${formatShare(result.slo.quantile)} of the requests are answered within ${plain(result.slo.boundMs)}
+        ms. With ${formatShare(sloRate.level)} confidence the limit lies between
+        <b>${formatRate(sloRate.low)}</b> and <b>${formatRate(sloRate.high)}</b> requests/s per
+        replica${result.simulated && " of the simulated server"}.
+      </p>
+      <dl class="reasons">
+        <dt>Why this one</dt>
+        <dd>${keepUnits(result.recommendation.reason)}</dd>
+        <dt>What limits it</dt>
+        <dd>${causePill(diagnosis.cause)} ${keepUnits(diagnosis.summary)}</dd>
+        ${
+          diagnosis.nextMove &&
+          html`<dt>Next move</dt>
+            <dd>${sentence(diagnosis.nextMove.change)} ${nextMovePrediction(winner)}</dd>`
+        }
+      </dl>
+    </div>
+    ${renderTiles(result, winner)}
+  </section>`;
+}
+
+function renderTiles(result: Result, winner: ResultVariant): Html {
+  const { published } = winner;
+  const tiles: (readonly [string, string, string] | null | false)[] = [
+    ["Run it at", `${formatRate(winner.operatingRate)}/s`, "holds the SLO with 99 % confidence"],
+    [
+      `${formatQuantile(result.slo.quantile)} there`,
+      formatMs(winner.p95Ms),
+      `of ${plain(result.slo.boundMs)} ms allowed`,
+    ],
+    winner.gpuBusy !== null && ["GPU busy", formatShare(winner.gpuBusy), "at the SLO rate"],
+    winner.meanBatch !== null && [
+      "Mean batch",
+      formatBatch(winner.meanBatch),
+      `of ${winner.settings.maxBatchSize} at most`,
+    ],
+    published && [
+      "Published",
+      `${formatRate(published.rps)}/s`,
+      published.ratio === null ? "a goal that was reached" : `${formatGain(published.ratio - 1)} found here`,
+    ],
+    winner.costPerMillion !== null &&
+      result.price && [
+        "Per million",
+        money(winner.costPerMillion, result.price.currency),
+        "at the operating rate",
+      ],
+  ];
+  return html`<dl class="tiles">
+    ${tiles.map(
+      (tile) =>
+        tile &&
+        html`<div>
+          <dt>${tile[0]}</dt>
+          <dd><b>${tile[1]}</b><span>${tile[2]}</span></dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+/** Everything that changes how the numbers must be read. */
+export function renderNotices(result: Result): Html {
+  const missing = result.missingVariants.length > 0 && ` Not measured: ${result.missingVariants.join(", ")}.`;
+  return html`${
+    result.endedEarly !== null &&
+    html`<p class="notice">
+      <strong>This sweep ended early.</strong> ${sentence(result.endedEarly)}${missing}
+    </p>`
+  }
+  ${renderCircumstances(result)}`;
+}
+
+/** That the GPU is simulated, and that time was dilated. */
+function renderCircumstances(result: Result): Html | null {
+  const simulated = result.simulated && [
+    html`<strong>Simulated T4.</strong> `,
+    "Requests, network and server are real; the GPU's service times come from a model of published figures, not from a GPU. " +
+      "Use these numbers to try the method, not to plan capacity. ",
+  ];
+  const dilated = result.timeDilation > 1 && [
+    html`<strong>Time ran up to ${formatFactor(result.timeDilation)} slower.</strong> `,
+    "This machine cannot pass all requests of the fast variants in real time, so load and service times were stretched by " +
+      "one factor a variant. All figures are in undilated units.",
+  ];
+  return simulated || dilated ? html`<p class="notice">${simulated}${dilated}</p>` : null;
+}
+
+/** Answer to --goal-rate. */
+export function renderGoal(result: Result): Html | null {
+  if (!result.goal) return null;
+  const word = { yes: "Yes", no: "No", uncertain: "Uncertain" }[result.goal.answer];
+  return html`<section class="goal ${result.goal.answer}" aria-label="Goal">
+    <p class="goal-answer">${word}</p>
+    <p>${keepUnits(result.goal.summary)}</p>
+  </section>`;
+}
+
+export function causePill(cause: string): Html {
+  return html`<span class="pill limited-by">${cause}</span>`;
+}
+
+/** What the fitted model says about a variant's next move. */
+export function nextMovePrediction(variant: ResultVariant): Html | null {
+  const move = variant.diagnosis.nextMove;
+  if (!move) return null;
+  return html`<span class="predicted"
+    >${formatGain(move.predictedGain)}, to ${formatRate(move.predictedSloRate)}/s predicted</span
+  >`;
+}
+
+export function money(amount: number, currency: string): string {
+  return amount.toLocaleString("en-US", {
+    style: "currency",
+    currency,
+    minimumFractionDigits: 2,
+    maximumFractionDigits: 2,
+  });
+}
+
+function sentence(text: string): string {
+  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}

@@ -1,0 +1,133 @@
+/** Each variant's evidence and trials, folded up. */
+import type { Result, ResultTrial, ResultVariant } from "../results/result-schema";
+import {
+  formatBatch,
+  formatCount,
+  formatDuration,
+  formatGain,
+  formatMs,
+  formatQuantile,
+  formatRate,
+  formatShare,
+  keepUnits,
+  plain,
+} from "./format";
+import { causePill, nextMovePrediction } from "./headline";
+import { html, type Fragment, type Html } from "./html";
+import type { VariantSeries } from "./series";
+import { settingsText } from "./variant-table";
+
+export function renderVariantDetails(result: Result, all: readonly VariantSeries[]): Html {
+  return html`${all.map((series) => renderVariant(result, series))}`;
+}
+
+function renderVariant(result: Result, series: VariantSeries): Html {
+  const { variant } = series;
+  const trialCount = variant.trials.length === 1 ? "1 trial" : `${variant.trials.length} trials`;
+  return html`<details class="variant" id="variant-${series.key}">
+    <summary>
+      <span class="key ${series.colourClass}" aria-hidden="true">${series.key}</span>
+      <code>${variant.name}</code>
+      <span class="summary-facts">
+        ${variant.sloRate ? `${formatRate(variant.sloRate.estimate)}/s` : "held at no rate"} ·
+        ${variant.diagnosis.cause} · ${trialCount}, ${formatDuration(variant.measuredS)} of measuring
+      </span>
+    </summary>
+    <p>${causePill(variant.diagnosis.cause)} ${keepUnits(variant.diagnosis.summary)}</p>
+    ${variant.note !== null && html`<p class="note">${variant.note}</p>`} ${renderFacts(variant)}
+    ${variant.trials.length > 0 && renderTrials(result, variant)}
+  </details>`;
+}
+
+function renderFacts(variant: ResultVariant): Html {
+  const { fittedLaw, predictedSloRate, sloRate, diagnosis } = variant;
+  const facts: [string, Fragment][] = [
+    ["Settings", settingsText(variant, true)],
+    ...Object.entries(diagnosis.evidence),
+    ...(diagnosis.nextMove
+      ? [
+          ["Next move", html`${diagnosis.nextMove.change}: ${nextMovePrediction(variant)}`] satisfies [
+            string,
+            Fragment,
+          ],
+        ]
+      : []),
+  ];
+  if (predictedSloRate !== null && sloRate)
+    facts.push([
+      "Predicted beforehand",
+      `${formatRate(predictedSloRate)}/s (${formatGain(predictedSloRate / sloRate.estimate - 1)} against the measured one)`,
+    ]);
+  if (fittedLaw)
+    facts.push([
+      "Fitted service times",
+      `host ${plain(round(fittedLaw.hostMsPerImage))} ms an image; GPU ${plain(round(fittedLaw.gpuMsPerBatch))} ms a batch ` +
+        `and ${plain(round(fittedLaw.gpuMsPerImage))} ms an image` +
+        (fittedLaw.ingressRequestsPerS === null
+          ? ""
+          : `; wire ${formatRate(fittedLaw.ingressRequestsPerS)} requests/s`),
+    ]);
+  if (variant.timeDilation > 1) facts.push(["Time dilation", plain(round(variant.timeDilation))]);
+  return html`<dl class="facts">
+    ${facts.map(
+      ([name, value]) =>
+        html`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
+function renderTrials(result: Result, variant: ResultVariant): Html {
+  const quantile = formatQuantile(result.slo.quantile);
+  return html`<div class="scroll" role="region" tabindex="0" aria-label="Trials of ${variant.name}">
+    <table class="trials">
+      <thead>
+        <tr>
+          <th scope="col">trial</th>
+          <th scope="col" class="number">requests/s</th>
+          <th scope="col" class="number">window</th>
+          <th scope="col" class="number">requests</th>
+          <th scope="col" class="number">p50</th>
+          <th scope="col" class="number">${quantile}</th>
+          <th scope="col" class="number">missed the bound</th>
+          <th scope="col" class="number">batch</th>
+          <th scope="col" class="number">GPU</th>
+          <th scope="col">verdict</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${variant.trials.map(renderTrial)}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function renderTrial(trial: ResultTrial): Html {
+  const { missShare } = trial;
+  const verdict = trial.valid ? trial.verdict : "invalid";
+  return html`<tr>
+    <th scope="row">
+      ${trial.purpose}${trial.users !== null && html`<small>${trial.users === 1 ? "1 user" : `${trial.users} users`}</small>`}
+    </th>
+    <td class="number">${formatRate(trial.ratePerS)}</td>
+    <td class="number">${plain(round(trial.measureS))} s</td>
+    <td class="number">${formatCount(trial.planned)}</td>
+    <td class="number">${formatMs(trial.p50Ms)}</td>
+    <td class="number">${formatMs(trial.quantileMs)}</td>
+    <td class="number">
+      ${formatShare(missShare?.estimate ?? null, 1)}
+      ${missShare && html`<small>${formatShare(missShare.low, 1)} to ${formatShare(missShare.high, 1)}</small>`}
+    </td>
+    <td class="number">${formatBatch(trial.meanBatch)}</td>
+    <td class="number">${formatShare(trial.gpuBusy)}</td>
+    <td class="verdict">
+      <span class="pill ${verdict}">${verdict}</span> <small>${keepUnits(trial.reason)}</small>
+    </td>
+  </tr>`;
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(3));
+}
