@@ -1,5 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
+import { userError } from "./user-error";
 import type { ClusterHandle, ControlPlaneAccess } from "./cluster";
 
 export interface AdoptedClusterArgs {
@@ -27,7 +28,7 @@ export class AdoptedCluster extends pulumi.ComponentResource implements ClusterH
       .getClusterOutput({ project, location, name: clusterName }, { parent: this })
       .apply((cluster) => {
         if (cluster.workloadIdentityConfigs.length === 0) {
-          throw new Error(
+          throw userError(
             `cluster ${clusterName} in ${location} has no Workload Identity; enable it with: gcloud container clusters update ` +
               `${clusterName} --location ${location} --workload-pool ${project}.svc.id.goog`,
           );

@@ -33,7 +33,9 @@ const safe = /^[A-Za-z0-9][A-Za-z0-9._/@:+-]*$/;
 
 function word(what: string, value: string): string {
   if (!safe.test(value)) {
-    throw new Error(`${what} "${value}" cannot be used in a startup script: letters, digits and ._/@:+- only.`);
+    throw new Error(
+      `${what} "${value}" cannot be used in a startup script: letters, digits and ._/@:+- only.`,
+    );
   }
   return value;
 }

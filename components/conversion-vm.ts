@@ -58,10 +58,17 @@ export class ConversionVm extends pulumi.ComponentResource {
     const { project, zone } = args;
     new gcp.storage.BucketObject(
       `${name}-package`,
-      { bucket: args.bucketName, name: packageObject, source: new pulumi.asset.FileArchive(args.packageFolder) },
+      {
+        bucket: args.bucketName,
+        name: packageObject,
+        source: new pulumi.asset.FileArchive(args.packageFolder),
+      },
       { parent: this },
     );
-    const newest = gcp.compute.getImageOutput({ family: args.imageFamily, project: imageProject }, { parent: this });
+    const newest = gcp.compute.getImageOutput(
+      { family: args.imageFamily, project: imageProject },
+      { parent: this },
+    );
     const instance = new gcp.compute.Instance(
       name,
       {
@@ -87,7 +94,11 @@ export class ConversionVm extends pulumi.ComponentResource {
         tags: [iapSshTag],
         serviceAccount: { email: args.serviceAccount, scopes: ["cloud-platform"] },
         // The driver's kernel module is not signed for Secure Boot.
-        shieldedInstanceConfig: { enableSecureBoot: false, enableVtpm: true, enableIntegrityMonitoring: true },
+        shieldedInstanceConfig: {
+          enableSecureBoot: false,
+          enableVtpm: true,
+          enableIntegrityMonitoring: true,
+        },
         metadata: {
           "install-nvidia-driver": "True",
           "enable-oslogin": "TRUE",

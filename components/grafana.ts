@@ -29,7 +29,9 @@ const userId = 472;
 /** Tells Grafana where the dashboards lie. */
 const dashboardProvider = JSON.stringify({
   apiVersion: 1,
-  providers: [{ name: "stack", type: "file", allowUiUpdates: false, options: { path: "/var/lib/dashboards" } }],
+  providers: [
+    { name: "stack", type: "file", allowUiUpdates: false, options: { path: "/var/lib/dashboards" } },
+  ],
 });
 
 /** Grafana with provisioned data source and dashboards and a generated password. It keeps nothing: all is in the stack. */
@@ -38,7 +40,11 @@ export class Grafana extends pulumi.ComponentResource {
     super("triton-slo:index:Grafana", name, { dashboards: Object.keys(args.dashboards) }, opts);
     const { namespace } = args;
     const options = dropsWithCluster(this, args);
-    const password = new random.RandomPassword(`${name}-password`, { length: 24, special: false }, { parent: this });
+    const password = new random.RandomPassword(
+      `${name}-password`,
+      { length: 24, special: false },
+      { parent: this },
+    );
     const secret = new k8s.core.v1.Secret(
       `${name}-admin`,
       { metadata: { name: grafanaSecretName, namespace }, stringData: { password: password.result } },
@@ -51,7 +57,11 @@ export class Grafana extends pulumi.ComponentResource {
     };
     const configs = Object.entries(files).map(
       ([configName, data]) =>
-        new k8s.core.v1.ConfigMap(`${name}-${configName}`, { metadata: { name: configName, namespace }, data }, options),
+        new k8s.core.v1.ConfigMap(
+          `${name}-${configName}`,
+          { metadata: { name: configName, namespace }, data },
+          options,
+        ),
     );
     new k8s.networking.v1.NetworkPolicy(
       `${name}-policy`,

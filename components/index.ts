@@ -17,7 +17,11 @@ export { Network, type ExistingNetwork, type NetworkArgs } from "./network";
 export { CpuNodePool, type CpuNodePoolArgs, type NodePoolBase, type Taint } from "./node-pool";
 export { ProjectServices, stackServices, type ProjectServicesArgs } from "./project-services";
 export { Prometheus, type PrometheusArgs } from "./prometheus";
-export { RepositoryGrants, type KubernetesServiceAccount, type RepositoryGrantsArgs } from "./repository-grants";
+export {
+  RepositoryGrants,
+  type KubernetesServiceAccount,
+  type RepositoryGrantsArgs,
+} from "./repository-grants";
 export { ServiceAccounts, type ServiceAccountsArgs } from "./service-accounts";
 export { StaticVolume, type StaticVolumeArgs } from "./static-volume";
 export { SweepAccess, type SweepAccessArgs } from "./sweep-access";

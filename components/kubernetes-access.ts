@@ -25,7 +25,9 @@ export class KubernetesAccess extends pulumi.ComponentResource {
     super("triton-slo:index:KubernetesAccess", name, args, opts);
     const { cluster } = args;
     const token =
-      args.auth === "token" ? gcp.organizations.getClientConfigOutput({ parent: this }).accessToken : undefined;
+      args.auth === "token"
+        ? gcp.organizations.getClientConfigOutput({ parent: this }).accessToken
+        : undefined;
     const config = pulumi
       .all([cluster.name, cluster.server, cluster.caCertificate, token])
       .apply(([clusterName, server, caCertificate, bearer]) =>

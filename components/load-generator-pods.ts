@@ -57,7 +57,11 @@ export function controllerPod(args: LoadPodArgs): PodTemplate {
           env: [{ name: "LOADGEN_LISTEN", value: `0.0.0.0:${controllerPort}` }, tokenEnv(args)],
           ports: [{ name: "http", containerPort: controllerPort }],
           readinessProbe: { httpGet: { path: "/healthz", port: "http" }, periodSeconds: 5 },
-          livenessProbe: { httpGet: { path: "/healthz", port: "http" }, periodSeconds: 15, failureThreshold: 4 },
+          livenessProbe: {
+            httpGet: { path: "/healthz", port: "http" },
+            periodSeconds: 15,
+            failureThreshold: 4,
+          },
           resources: { requests: { cpu: "500m", memory: "512Mi" }, limits: { memory: "1Gi" } },
           securityContext: restrictedContainer(true),
           volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
@@ -84,7 +88,9 @@ export function workerPod(args: WorkerPodArgs): PodTemplate {
       tolerations: [{ key: loadTaint.key, operator: "Equal", value: loadTaint.value, effect: "NoSchedule" }],
       affinity: {
         podAntiAffinity: {
-          requiredDuringSchedulingIgnoredDuringExecution: [{ ...triton, topologyKey: "kubernetes.io/hostname" }],
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            { ...triton, topologyKey: "kubernetes.io/hostname" },
+          ],
         },
         podAffinity: {
           // Traffic between zones is billed by the gigabyte, and a sweep sends several thousand of them an hour.

@@ -2,7 +2,13 @@ import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { dropsWithCluster, type InCluster } from "./in-cluster";
-import { controllerLabels, controllerPod, controllerPort, workerLabels, workerPod } from "./load-generator-pods";
+import {
+  controllerLabels,
+  controllerPod,
+  controllerPort,
+  workerLabels,
+  workerPod,
+} from "./load-generator-pods";
 import { allow, from, pods, to } from "./network-policies";
 import { tritonLabels, tritonPorts } from "./triton-pod";
 
@@ -32,7 +38,11 @@ export class LoadGenerator extends pulumi.ComponentResource {
     super("triton-slo:index:LoadGenerator", name, { workers: args.workers }, opts);
     const { namespace } = args;
     const options = dropsWithCluster(this, args);
-    const token = new random.RandomPassword(`${name}-token`, { length: 40, special: false }, { parent: this });
+    const token = new random.RandomPassword(
+      `${name}-token`,
+      { length: 40, special: false },
+      { parent: this },
+    );
     const secret = new k8s.core.v1.Secret(
       `${name}-token`,
       { metadata: { name: tokenSecretName, namespace }, stringData: { [tokenSecretKey]: token.result } },
@@ -56,7 +66,12 @@ export class LoadGenerator extends pulumi.ComponentResource {
       },
       options,
     );
-    const workload = { image: args.image, serviceAccountName: "load-generator", tokenSecretName, tokenSecretKey };
+    const workload = {
+      image: args.image,
+      serviceAccountName: "load-generator",
+      tokenSecretName,
+      tokenSecretKey,
+    };
     const after = dropsWithCluster(this, args, { dependsOn: [secret, account, service, ...policies] });
     const controller = new k8s.apps.v1.Deployment(
       `${name}-controller`,
@@ -87,7 +102,10 @@ export class LoadGenerator extends pulumi.ComponentResource {
           }),
         },
       },
-      dropsWithCluster(this, args, { dependsOn: [controller], customTimeouts: { create: "20m", update: "20m" } }),
+      dropsWithCluster(this, args, {
+        dependsOn: [controller],
+        customTimeouts: { create: "20m", update: "20m" },
+      }),
     );
     this.registerOutputs({});
   }

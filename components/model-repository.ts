@@ -1,5 +1,6 @@
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
+import { userError } from "./user-error";
 
 /** Text files of one model folder, as Triton reads them. The model's own files are put there by the conversion. */
 export interface ModelFolder {
@@ -36,26 +37,31 @@ export class ModelRepository extends pulumi.ComponentResource {
   public readonly bucketName: pulumi.Output<string>;
   /** What Triton is started with, `gs://BUCKET/PREFIX`. */
   public readonly url: pulumi.Output<string>;
-  /** Hash of the generated files: changes when Triton must read them again. */
-  public readonly filesHash: pulumi.Output<string>;
+  private readonly prefix: string;
 
   constructor(name: string, args: ModelRepositoryArgs, opts?: pulumi.ComponentResourceOptions) {
     super("triton-slo:index:ModelRepository", name, args, opts);
+    this.prefix = args.prefix;
     this.bucketName =
       args.existingBucket === undefined
         ? this.bucket(name, args).name
-        : gcp.storage.getBucketOutput({ name: args.existingBucket, project: args.project }, { parent: this }).name;
+        : gcp.storage.getBucketOutput({ name: args.existingBucket, project: args.project }, { parent: this })
+            .name;
     this.url = pulumi.interpolate`gs://${this.bucketName}/${args.prefix}`;
-    const objects = args.models.flatMap((model) =>
-      Object.entries(model.files).map(
-        ([file, content]) =>
-          new gcp.storage.BucketObject(
-            `${name}-${model.name}-${file}`,
-            { bucket: this.bucketName, name: `${args.prefix}/${model.name}/${file}`, content, contentType: "text/plain" },
-            { parent: this },
-          ),
-      ),
-    );
+    for (const model of args.models) {
+      for (const [file, content] of Object.entries(model.files)) {
+        new gcp.storage.BucketObject(
+          `${name}-${model.name}-${file}`,
+          {
+            bucket: this.bucketName,
+            name: `${args.prefix}/${model.name}/${file}`,
+            content,
+            contentType: "text/plain",
+          },
+          { parent: this },
+        );
+      }
+    }
     new gcp.storage.BucketObject(
       `${name}-conversion-plan`,
       {
@@ -66,8 +72,25 @@ export class ModelRepository extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    this.filesHash = pulumi.all(objects.map((object) => object.md5hash)).apply((hashes) => hashes.join("-"));
     this.registerOutputs({ bucketName: this.bucketName, url: this.url });
+  }
+
+  /**
+   * The repository's URL, once a model's own files are there.
+   * @throws Error (as a failed output) that says to convert first, instead of a server that restarts until the update ends
+   */
+  public urlWith(modelName: string): pulumi.Output<string> {
+    const versions = pulumi.interpolate`${this.prefix}/${modelName}/1/`;
+    const found = gcp.storage.getBucketObjectsOutput(
+      { bucket: this.bucketName, prefix: versions },
+      { parent: this },
+    );
+    return pulumi.all([found.bucketObjects, this.url]).apply(([objects, url]) => {
+      if (objects.length > 0) return url;
+      throw userError(
+        `${url}/${modelName}/1/ is empty: convert the model first (npm run convert), or set asleep to true until then.`,
+      );
+    });
   }
 
   private bucket(name: string, args: ModelRepositoryArgs): gcp.storage.Bucket {

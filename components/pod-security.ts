@@ -14,6 +14,8 @@ export function restrictedPod(userId: number): k8s.types.input.core.v1.PodSecuri
 }
 
 /** Container settings that `restricted` demands. */
-export function restrictedContainer(readOnlyRootFilesystem: boolean): k8s.types.input.core.v1.SecurityContext {
+export function restrictedContainer(
+  readOnlyRootFilesystem: boolean,
+): k8s.types.input.core.v1.SecurityContext {
   return { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] }, readOnlyRootFilesystem };
 }

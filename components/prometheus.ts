@@ -14,7 +14,11 @@ export interface PrometheusArgs extends InCluster {
   /** Configuration files by name; `prometheus.yml` is the main one. */
   readonly files: Readonly<Record<string, string>>;
   /** Namespaces with pods to find, and the ports of theirs that are scraped. */
-  readonly scraped: readonly { readonly namespace: pulumi.Input<string>; readonly name: string; readonly port: number }[];
+  readonly scraped: readonly {
+    readonly namespace: pulumi.Input<string>;
+    readonly name: string;
+    readonly port: number;
+  }[];
   readonly retentionDays: number;
   readonly disk: { readonly handle: pulumi.Input<string>; readonly zone: string; readonly sizeGb: number };
   readonly digests: Readonly<Record<string, string>>;
@@ -126,7 +130,11 @@ export class Prometheus extends pulumi.ComponentResource {
 
 function prometheusPod(args: PrometheusArgs): k8s.types.input.core.v1.PodTemplateSpec {
   const sampleMb = Math.floor(args.disk.sizeGb * 1000 * sampleShare);
-  const probe = (path: string) => ({ httpGet: { path, port: "http" }, periodSeconds: 10, failureThreshold: 6 });
+  const probe = (path: string) => ({
+    httpGet: { path, port: "http" },
+    periodSeconds: 10,
+    failureThreshold: 6,
+  });
   return {
     metadata: {
       labels: { ...prometheusLabels },

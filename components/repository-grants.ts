@@ -20,10 +20,16 @@ export interface RepositoryGrantsArgs {
  * objectViewer lists and reads objects; legacyBucketReader reads the bucket's metadata, which Triton does before listing.
  * Without the second the server falls back to anonymous access and reports a confusing 401.
  */
-export const readerRoles: readonly string[] = ["roles/storage.objectViewer", "roles/storage.legacyBucketReader"];
+export const readerRoles: readonly string[] = [
+  "roles/storage.objectViewer",
+  "roles/storage.legacyBucketReader",
+];
 
 /** Converters read, write and overwrite artefacts; they cannot change the bucket. */
-export const writerRoles: readonly string[] = ["roles/storage.objectUser", "roles/storage.legacyBucketReader"];
+export const writerRoles: readonly string[] = [
+  "roles/storage.objectUser",
+  "roles/storage.legacyBucketReader",
+];
 
 /** IAM member of one Kubernetes service account, without a Google service account in between. */
 export function workloadPrincipal(
@@ -48,7 +54,12 @@ export class RepositoryGrants extends pulumi.ComponentResource {
       this.grant(`${name}-${reader.namespace}-${reader.name}`, args.bucketName, member, readerRoles);
     }
     args.writers.forEach((email, index) => {
-      this.grant(`${name}-writer-${index}`, args.bucketName, pulumi.interpolate`serviceAccount:${email}`, writerRoles);
+      this.grant(
+        `${name}-writer-${index}`,
+        args.bucketName,
+        pulumi.interpolate`serviceAccount:${email}`,
+        writerRoles,
+      );
     });
     this.registerOutputs({});
   }

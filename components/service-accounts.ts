@@ -28,9 +28,21 @@ export class ServiceAccounts extends pulumi.ComponentResource {
 
   constructor(name: string, args: ServiceAccountsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("triton-slo:index:ServiceAccounts", name, args, opts);
-    this.nodesEmail = this.account(`${name}-nodes`, `${args.prefix}-nodes`, "GKE nodes", args.project, nodeRoles);
+    this.nodesEmail = this.account(
+      `${name}-nodes`,
+      `${args.prefix}-nodes`,
+      "GKE nodes",
+      args.project,
+      nodeRoles,
+    );
     this.converterEmail = args.converter
-      ? this.account(`${name}-converter`, `${args.prefix}-converter`, "Model conversion VM", args.project, converterRoles)
+      ? this.account(
+          `${name}-converter`,
+          `${args.prefix}-converter`,
+          "Model conversion VM",
+          args.project,
+          converterRoles,
+        )
       : undefined;
     this.registerOutputs({ nodesEmail: this.nodesEmail, converterEmail: this.converterEmail });
   }
@@ -42,7 +54,11 @@ export class ServiceAccounts extends pulumi.ComponentResource {
     project: string,
     roles: readonly string[],
   ): pulumi.Output<string> {
-    const account = new gcp.serviceaccount.Account(name, { project, accountId, displayName }, { parent: this });
+    const account = new gcp.serviceaccount.Account(
+      name,
+      { project, accountId, displayName },
+      { parent: this },
+    );
     for (const role of roles) {
       new gcp.projects.IAMMember(
         `${name}-${role.split("/")[1]}`,

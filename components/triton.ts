@@ -53,7 +53,10 @@ export class Triton extends pulumi.ComponentResource {
         spec: allow(
           tritonLabels,
           [
-            from(args.clientNamespaces.map((client) => pods(client)), [tritonPorts.http, tritonPorts.grpc]),
+            from(
+              args.clientNamespaces.map((client) => pods(client)),
+              [tritonPorts.http, tritonPorts.grpc],
+            ),
             from([pods(args.monitoringNamespace)], [tritonPorts.metrics]),
           ],
           [...toMetadataServer, toGoogleApis],
@@ -71,12 +74,17 @@ export class Triton extends pulumi.ComponentResource {
           progressDeadlineSeconds: args.readinessBudgetS,
           strategy: tritonStrategy(args.replicas),
           selector: { matchLabels: { ...tritonLabels } },
-          template: pulumi.output(args.repositoryUrl).apply((repositoryUrl) => tritonPod({ ...args, repositoryUrl })),
+          template: pulumi
+            .output(args.repositoryUrl)
+            .apply((repositoryUrl) => tritonPod({ ...args, repositoryUrl })),
         },
       },
       dropsWithCluster(this, args, {
         dependsOn: [account, policy],
-        customTimeouts: { create: `${args.readinessBudgetS + 60}s`, update: `${args.readinessBudgetS + 60}s` },
+        customTimeouts: {
+          create: `${args.readinessBudgetS + 60}s`,
+          update: `${args.readinessBudgetS + 60}s`,
+        },
       }),
     );
     this.addServices(name, args);

@@ -11,6 +11,8 @@ export class ConfigError extends Error {
   override readonly name = "ConfigError";
   constructor(readonly problems: readonly ConfigProblem[]) {
     const lines = problems.map(({ key, message }) => `  ${key}: ${message}`);
-    super(`The stack's configuration has ${problems.length} problem${problems.length === 1 ? "" : "s"}:\n${lines.join("\n")}`);
+    super(
+      `The stack's configuration has ${problems.length} problem${problems.length === 1 ? "" : "s"}:\n${lines.join("\n")}`,
+    );
   }
 }

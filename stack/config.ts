@@ -25,7 +25,10 @@ export function defaultText(key: ConfigKey): string {
 export function parseConfig(raw: RawConfig): StackConfig {
   const problems: ConfigProblem[] = Object.keys(raw)
     .filter((key) => !Object.hasOwn(configKeys, key))
-    .map((key) => ({ key, message: `is no key of this stack${didYouMean(key, keyNames)} See Pulumi.yaml for all keys` }));
+    .map((key) => ({
+      key,
+      message: `is no key of this stack${didYouMean(key, keyNames)} See Pulumi.yaml for all keys`,
+    }));
   const broken = new Set<string>();
   const reject = (key: string, message: string) => {
     problems.push({ key, message });
@@ -44,7 +47,11 @@ export function parseConfig(raw: RawConfig): StackConfig {
   return config;
 }
 
-function readKey(key: ConfigKey, value: string | undefined, reject: (key: string, message: string) => void): unknown {
+function readKey(
+  key: ConfigKey,
+  value: string | undefined,
+  reject: (key: string, message: string) => void,
+): unknown {
   const spec = configKeys[key];
   try {
     return spec.read(value ?? defaultText(key));

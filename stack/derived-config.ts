@@ -40,7 +40,9 @@ export function deriveConfig(values: ConfigValues, variants: StackVariants): Sta
   const zonesUsed = values.zones.length > 0 ? values.zones : knownZones;
   const prefix = values.namespacePrefix;
   const converterRelease = values.converterVersion || values.tritonVersion;
-  const bytesPerRequest = Math.max(...variants.repository.map((variant) => requestBytes(variant.artefact.input)));
+  const bytesPerRequest = Math.max(
+    ...variants.repository.map((variant) => requestBytes(variant.artefact.input)),
+  );
   return {
     ...values,
     variants,
@@ -53,7 +55,10 @@ export function deriveConfig(values: ConfigValues, variants: StackVariants): Sta
     namespaces: { triton: `${prefix}triton`, load: `${prefix}load`, monitoring: `${prefix}monitoring` },
     triton: pinned(values.tritonImage || images.triton(values.tritonVersion), values.imageDigests),
     converterRelease,
-    converter: pinned(values.converterImage || converterFor(values.artefactPath, converterRelease), values.imageDigests),
+    converter: pinned(
+      values.converterImage || converterFor(values.artefactPath, converterRelease),
+      values.imageDigests,
+    ),
     bytesPerRequest,
     load: loadOf(values, bytesPerRequest),
     tritonReplicas: values.asleep ? 0 : values.autoscale ? undefined : values.replicas,

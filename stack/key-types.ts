@@ -26,7 +26,11 @@ export function text(byDefault: string, description: string): KeySpec<string> {
 }
 
 /** One of a few words. */
-export function choice<T extends string>(choices: readonly T[], byDefault: T, description: string): KeySpec<T> {
+export function choice<T extends string>(
+  choices: readonly T[],
+  byDefault: T,
+  description: string,
+): KeySpec<T> {
   const read = (value: string): T => {
     const found = choices.find((candidate) => candidate === value.trim());
     if (found !== undefined) return found;
@@ -39,8 +43,10 @@ export function choice<T extends string>(choices: readonly T[], byDefault: T, de
 export function integer(min: number, max: number, byDefault: number, description: string): KeySpec<number> {
   const read = (value: string): number => {
     const number = /^-?\d+$/.test(value.trim()) ? Number(value) : Number.NaN;
-    if (!Number.isInteger(number)) throw new KeyValueError(`"${value}" is not a whole number; use ${min} to ${max}`);
-    if (number < min || number > max) throw new KeyValueError(`${number} is out of range; use ${min} to ${max}`);
+    if (!Number.isInteger(number))
+      throw new KeyValueError(`"${value}" is not a whole number; use ${min} to ${max}`);
+    if (number < min || number > max)
+      throw new KeyValueError(`${number} is out of range; use ${min} to ${max}`);
     return number;
   };
   return { type: "integer", default: byDefault, description, read };
@@ -80,12 +86,16 @@ export function map(description: string): KeySpec<Readonly<Record<string, string
 
 /** A catalogue name, or an object; checked later by who knows variants. */
 export function nameOrObject(byDefault: string, description: string): KeySpec<unknown> {
-  const read = (value: string): unknown => (looksLikeJson(value) ? json(value, "a name or an object") : value.trim());
+  const read = (value: string): unknown =>
+    looksLikeJson(value) ? json(value, "a name or an object") : value.trim();
   return { type: null, default: byDefault, description, read };
 }
 
 /** A list whose items are catalogue names or objects. */
-export function namesOrObjects(byDefault: readonly string[], description: string): KeySpec<readonly unknown[]> {
+export function namesOrObjects(
+  byDefault: readonly string[],
+  description: string,
+): KeySpec<readonly unknown[]> {
   const read = (value: string): readonly unknown[] => {
     const parsed = json(value, "a list of names or objects");
     if (Array.isArray(parsed)) return parsed as unknown[];

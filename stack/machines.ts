@@ -15,9 +15,15 @@ interface Family {
 
 /** Source: cloud.google.com/compute/docs/general-purpose-machines and accelerator-optimized-machines, seen 2026-11. */
 const families: Readonly<Record<string, Family>> = {
-  "n1-standard": { memoryGiPerVcpu: 3.75, sizes: { 1: 2, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 64: 32, 96: 32 } },
+  "n1-standard": {
+    memoryGiPerVcpu: 3.75,
+    sizes: { 1: 2, 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 64: 32, 96: 32 },
+  },
   "n1-highmem": { memoryGiPerVcpu: 6.5, sizes: { 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 64: 32, 96: 32 } },
-  "n2-standard": { memoryGiPerVcpu: 4, sizes: { 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 32, 80: 32 } },
+  "n2-standard": {
+    memoryGiPerVcpu: 4,
+    sizes: { 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 32, 80: 32 },
+  },
   "n2d-standard": { memoryGiPerVcpu: 4, sizes: { 2: 10, 4: 10, 8: 16, 16: 32, 32: 32, 48: 32, 64: 32 } },
   "e2-standard": { memoryGiPerVcpu: 4, sizes: { 2: 4, 4: 8, 8: 16, 16: 16, 32: 16 } },
   "c2-standard": { memoryGiPerVcpu: 4, sizes: { 4: 10, 8: 16, 16: 32, 30: 32, 60: 32 } },
@@ -34,7 +40,12 @@ export function machineShape(machineType: string): MachineShape | undefined {
   const vcpus = Number(match?.[2]);
   const egressGbps = family?.sizes[vcpus];
   if (match?.[1] === undefined || family === undefined || egressGbps === undefined) return undefined;
-  return { family: match[1].split("-")[0] ?? "", vcpus, memoryGi: family.memoryGiPerVcpu * vcpus, egressGbps };
+  return {
+    family: match[1].split("-")[0] ?? "",
+    vcpus,
+    memoryGi: family.memoryGiPerVcpu * vcpus,
+    egressGbps,
+  };
 }
 
 /** An accelerator, the machines it fits, and what engines must be built on. */
@@ -47,7 +58,11 @@ export interface Accelerator {
 
 /** Source: cloud.google.com/compute/docs/gpus, seen 2026-11. */
 export const accelerators: Readonly<Record<string, Accelerator>> = {
-  "nvidia-tesla-t4": { machineFamilies: ["n1"], largestVcpus: { 1: 48, 2: 48, 4: 96 }, computeCapability: "7.5" },
+  "nvidia-tesla-t4": {
+    machineFamilies: ["n1"],
+    largestVcpus: { 1: 48, 2: 48, 4: 96 },
+    computeCapability: "7.5",
+  },
   "nvidia-l4": { machineFamilies: ["g2"], largestVcpus: { 1: 32, 2: 24, 4: 48 }, computeCapability: "8.9" },
 };
 
@@ -67,8 +82,19 @@ export function allocatable(shape: MachineShape): { readonly cpu: number; readon
     return reserved;
   };
   const all = Number.POSITIVE_INFINITY;
-  const cpuReserved = tiers(shape.vcpus, [[1, 0.06], [1, 0.01], [2, 0.005], [all, 0.0025]]);
-  const memoryReserved = tiers(shape.memoryGi, [[4, 0.25], [4, 0.2], [8, 0.1], [112, 0.06], [all, 0.02]]);
+  const cpuReserved = tiers(shape.vcpus, [
+    [1, 0.06],
+    [1, 0.01],
+    [2, 0.005],
+    [all, 0.0025],
+  ]);
+  const memoryReserved = tiers(shape.memoryGi, [
+    [4, 0.25],
+    [4, 0.2],
+    [8, 0.1],
+    [112, 0.06],
+    [all, 0.02],
+  ]);
   const evictionGi = 0.1;
   const daemonSets = { cpu: 0.8, memoryGi: 1 };
   return {

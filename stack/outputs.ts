@@ -124,7 +124,9 @@ export type StackOutputs = z.infer<typeof stackOutputsSchema>;
 export function parseStackOutputs(outputs: unknown): StackOutputs {
   const parsed = stackOutputsSchema.safeParse(outputs);
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map((issue) => `${issue.path.join(".") || "outputs"}: ${issue.message}`);
+  const problems = parsed.error.issues.map(
+    (issue) => `${issue.path.join(".") || "outputs"}: ${issue.message}`,
+  );
   throw new Error(
     `The stack's outputs are not those of this version; run pulumi up first.\n  ${problems.join("\n  ")}`,
   );

@@ -9,41 +9,41 @@ import { tritonHeadlessService, tritonName } from "../components/triton";
 import { tritonLabels, tritonPorts } from "../components/triton-pod";
 import type { StackConfig } from "./derived-config";
 import type { StackOutputs } from "./outputs";
+import type { Models } from "./sections/models";
 
 /** The outputs as the program returns them: the same shape, values not known before the update. */
 export type ProgramOutputs = { [K in keyof StackOutputs]: pulumi.Input<StackOutputs[K]> };
 
-/** Resources that the outputs are about. */
-export interface OutputSources {
-  readonly cluster: ClusterHandle;
-  readonly bucketName: pulumi.Output<string>;
-  readonly repositoryUrl: pulumi.Output<string>;
-  /** Name of the conversion VM; undefined without one. */
-  readonly conversionVmName: pulumi.Output<string> | undefined;
-}
-
 /** Everything that the tune and convert commands need to know. */
-export function programOutputs(config: StackConfig, sources: OutputSources): ProgramOutputs {
+export function programOutputs(config: StackConfig, cluster: ClusterHandle, models: Models): ProgramOutputs {
+  const { repository, conversionVm } = models;
   return {
     schemaVersion: 1,
     environment: config.environment,
     project: config.project,
     region: config.region,
-    cluster: clusterOutput(config, sources.cluster),
+    cluster: clusterOutput(config, cluster),
     triton: tritonOutput(config),
     variant: pulumi.output(config.variants.served) as pulumi.Output<StackOutputs["variant"]>,
-    repositoryVariants: pulumi.output(config.variants.repository) as pulumi.Output<StackOutputs["repositoryVariants"]>,
+    repositoryVariants: pulumi.output(config.variants.repository) as pulumi.Output<
+      StackOutputs["repositoryVariants"]
+    >,
     slo: { percentile: config.sloPercentile, boundMs: config.sloBoundMs },
-    modelRepository: pulumi.output({ bucket: sources.bucketName, url: sources.repositoryUrl }),
+    modelRepository: pulumi.output({ bucket: repository.bucketName, url: repository.url }),
     loadGenerator: config.loadGenerator ? loadGeneratorOutput(config) : null,
     sweepLock: { namespace: config.namespaces.load, leaseName: sweepLeaseName },
     monitoring: config.monitoring ? monitoringOutput(config) : null,
-    conversionVm: sources.conversionVmName ? conversionVmOutput(config, sources.conversionVmName) : null,
+    conversionVm: conversionVm ? conversionVmOutput(config, conversionVm.instanceName) : null,
   };
 }
 
 function clusterOutput(config: StackConfig, cluster: ClusterHandle): pulumi.Output<StackOutputs["cluster"]> {
-  const endpoint = config.controlPlaneAccess === "dns" ? " --dns-endpoint" : config.controlPlaneAccess === "private" ? " --internal-ip" : "";
+  const endpoint =
+    config.controlPlaneAccess === "dns"
+      ? " --dns-endpoint"
+      : config.controlPlaneAccess === "private"
+        ? " --internal-ip"
+        : "";
   return pulumi.output({
     name: cluster.name,
     location: cluster.location,
@@ -105,7 +105,10 @@ function monitoringOutput(config: StackConfig): StackOutputs["monitoring"] {
   };
 }
 
-function conversionVmOutput(config: StackConfig, name: pulumi.Output<string>): pulumi.Output<StackOutputs["conversionVm"]> {
+function conversionVmOutput(
+  config: StackConfig,
+  name: pulumi.Output<string>,
+): pulumi.Output<StackOutputs["conversionVm"]> {
   const zone = config.zonesUsed[0] ?? "";
   const where = `--zone ${zone} --project ${config.project}`;
   return pulumi.output({

@@ -1,4 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
+import { userError } from "../components/user-error";
 import { parseConfig } from "./config";
 import { ConfigError } from "./config-error";
 import type { StackConfig } from "./derived-config";
@@ -15,7 +16,7 @@ export function readConfig(): StackConfig {
   try {
     return parseConfig(Object.fromEntries(own));
   } catch (error) {
-    if (error instanceof ConfigError) throw new pulumi.RunError(error.message);
+    if (error instanceof ConfigError) throw userError(error.message);
     throw error;
   }
 }

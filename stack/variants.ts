@@ -18,18 +18,28 @@ export interface StackVariants {
 type Reject = (key: string, message: string) => void;
 
 /** Reads the keys `variant` and `repositoryVariants`; a broken one is reported and replaced by a valid stand-in. */
-export function readVariants(values: Pick<ConfigValues, "variant" | "repositoryVariants">, reject: Reject): StackVariants {
+export function readVariants(
+  values: Pick<ConfigValues, "variant" | "repositoryVariants">,
+  reject: Reject,
+): StackVariants {
   const standIn = catalogue[0] as Variant;
   const served = readVariant(values.variant, "variant", reject) ?? standIn;
   const others = values.repositoryVariants
-    .map((entry, index) => readVariant(entry, `repositoryVariants[${index}]`, (_, message) => reject("repositoryVariants", message)))
+    .map((entry, index) =>
+      readVariant(entry, `repositoryVariants[${index}]`, (_, message) =>
+        reject("repositoryVariants", message),
+      ),
+    )
     .filter((variant) => variant !== undefined);
   const repository: Variant[] = [served];
   for (const variant of others) {
     const twin = repository.find((known) => known.name === variant.name);
     if (twin === undefined) repository.push(variant);
     else if (JSON.stringify(twin) !== JSON.stringify(variant)) {
-      reject("repositoryVariants", `two different variants are called "${variant.name}"; give one of them another name`);
+      reject(
+        "repositoryVariants",
+        `two different variants are called "${variant.name}"; give one of them another name`,
+      );
     }
   }
   return { served, repository };
@@ -54,19 +64,24 @@ function readVariant(entry: unknown, path: string, reject: Reject): Variant | un
 export function variantFiles(variant: Variant): Readonly<Record<string, string>> {
   const { labelsFile } = variant.artefact;
   const files = { "config.pbtxt": toConfigPbtxt(variant) };
-  return labelsFile === null ? files : { ...files, [labelsFile]: readFileSync(join(labelsFolder, labelsFile), "utf8") };
+  return labelsFile === null
+    ? files
+    : { ...files, [labelsFile]: readFileSync(join(labelsFolder, labelsFile), "utf8") };
 }
 
 const labelsFolder = join(__dirname, "..", "model-repo", "labels");
 
 /** The conversion plan as JSON: which artefacts to make, and which variants each is for. */
-export function conversionPlan(variants: readonly Variant[], conversion: { image: string; gpuType: string }): string {
+export function conversionPlan(
+  variants: readonly Variant[],
+  conversion: { image: string; gpuType: string },
+): string {
   const artefacts = artefactsOf(variants).map((artefact) => ({
     ...artefact,
     // Engines are built ahead for the batch sizes that will be served.
-    batchSizes: [...new Set(variants.filter((v) => v.artefact.name === artefact.name).map((v) => v.maxBatchSize))].sort(
-      (a, b) => a - b,
-    ),
+    batchSizes: [
+      ...new Set(variants.filter((v) => v.artefact.name === artefact.name).map((v) => v.maxBatchSize)),
+    ].sort((a, b) => a - b),
   }));
   const publish = variants.map((variant) => ({ name: variant.name, artefact: variant.artefact.name }));
   return `${JSON.stringify({ schemaVersion: 1, ...conversion, artefacts, variants: publish }, null, 2)}\n`;

@@ -2,7 +2,12 @@ import type { ConfigRule } from "../config-rules";
 import type { ConfigKey } from "../config-keys";
 import { contains, overlaps, parseCidr } from "../cidr";
 
-const existingNetworkKeys = ["existingNetwork", "existingSubnetwork", "existingPodRange", "existingServiceRange"] as const;
+const existingNetworkKeys = [
+  "existingNetwork",
+  "existingSubnetwork",
+  "existingPodRange",
+  "existingServiceRange",
+] as const;
 
 /** Rules of project, network, cluster and money. */
 export const clusterRules: readonly ConfigRule[] = [
@@ -17,7 +22,8 @@ export const clusterRules: readonly ConfigRule[] = [
   },
   {
     keys: ["region"],
-    problem: ({ region }) => (/^[a-z]+-[a-z]+\d+$/.test(region) ? null : `"${region}" is not a region; use e.g. us-central1`),
+    problem: ({ region }) =>
+      /^[a-z]+-[a-z]+\d+$/.test(region) ? null : `"${region}" is not a region; use e.g. us-central1`,
   },
   {
     keys: ["labels"],
@@ -72,10 +78,14 @@ export const clusterRules: readonly ConfigRule[] = [
     keys: ["podCidr", "subnetCidr", "serviceCidr", "existingNetwork"],
     problem: ({ existingNetwork, ...config }) => {
       if (existingNetwork !== "") return null;
-      const ranges = (["subnetCidr", "podCidr", "serviceCidr"] as const).map((key) => ({ key, range: parseCidr(config[key]) }));
+      const ranges = (["subnetCidr", "podCidr", "serviceCidr"] as const).map((key) => ({
+        key,
+        range: parseCidr(config[key]),
+      }));
       for (const [index, a] of ranges.entries()) {
         for (const b of ranges.slice(index + 1)) {
-          if (a.range && b.range && overlaps(a.range, b.range)) return `${a.key} and ${b.key} overlap; use separate ranges`;
+          if (a.range && b.range && overlaps(a.range, b.range))
+            return `${a.key} and ${b.key} overlap; use separate ranges`;
         }
       }
       return null;
@@ -86,7 +96,8 @@ export const clusterRules: readonly ConfigRule[] = [
     problem: ({ authorizedNetworks, controlPlaneAccess }) => {
       const bad = authorizedNetworks.filter((cidr) => parseCidr(cidr) === undefined);
       if (bad.length > 0) return `${bad.join(", ")} is not a CIDR block; use e.g. 203.0.113.0/24`;
-      if (authorizedNetworks.some((cidr) => contains(cidr, "0.0.0.0/0"))) return "0.0.0.0/0 opens the control plane to everybody; name your own networks";
+      if (authorizedNetworks.some((cidr) => contains(cidr, "0.0.0.0/0")))
+        return "0.0.0.0/0 opens the control plane to everybody; name your own networks";
       if (controlPlaneAccess === "public" && authorizedNetworks.length === 0) {
         return "must name the networks that may reach the public control plane; or use controlPlaneAccess dns";
       }
@@ -101,6 +112,8 @@ function cidrRule(key: ConfigKey & ("subnetCidr" | "podCidr" | "serviceCidr")): 
   return {
     keys: [key],
     problem: (config) =>
-      parseCidr(config[key]) === undefined ? `"${config[key]}" is not a CIDR block; use e.g. 10.10.0.0/20` : null,
+      parseCidr(config[key]) === undefined
+        ? `"${config[key]}" is not a CIDR block; use e.g. 10.10.0.0/20`
+        : null,
   };
 }

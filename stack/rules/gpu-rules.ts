@@ -7,11 +7,14 @@ export const gpuRules: readonly ConfigRule[] = [
   {
     keys: ["gpuType"],
     problem: ({ gpuType }) =>
-      gpuType in accelerators ? null : `"${gpuType}" is not known; use one of ${Object.keys(accelerators).join(", ")}`,
+      gpuType in accelerators
+        ? null
+        : `"${gpuType}" is not known; use one of ${Object.keys(accelerators).join(", ")}`,
   },
   {
     keys: ["gpuMachineType", "gpuType", "gpusPerNode"],
-    problem: ({ gpuMachineType, gpuType, gpusPerNode }) => machineProblem(gpuMachineType, gpuType, gpusPerNode),
+    problem: ({ gpuMachineType, gpuType, gpusPerNode }) =>
+      machineProblem(gpuMachineType, gpuType, gpusPerNode),
   },
   {
     keys: ["conversionMachineType", "gpuType", "conversionVm"],
@@ -31,7 +34,8 @@ export const gpuRules: readonly ConfigRule[] = [
     keys: ["zones", "region", "gpuType", "acceleratorZones"],
     problem: ({ zones, zonesUsed, region, gpuType, knownZones }) => {
       const outside = zones.filter((zone) => !zone.startsWith(`${region}-`));
-      if (outside.length > 0) return `${outside.join(", ")} is not in region ${region}; use zones of one region`;
+      if (outside.length > 0)
+        return `${outside.join(", ")} is not in region ${region}; use zones of one region`;
       const unknown = zonesUsed.filter((zone) => !knownZones.includes(zone));
       if (unknown.length > 0) {
         return (

@@ -1,6 +1,13 @@
 import type { ConfigKey } from "../config-keys";
 import type { ConfigRule } from "../config-rules";
-import { brokenWorkloadIdentity, compareReleases, imageProblem, imageRelease, lastTensorFlowRelease, parseRelease } from "../versions";
+import {
+  brokenWorkloadIdentity,
+  compareReleases,
+  imageProblem,
+  imageRelease,
+  lastTensorFlowRelease,
+  parseRelease,
+} from "../versions";
 
 /** Rules of images and releases. */
 export const imageRules: readonly ConfigRule[] = [
@@ -23,7 +30,9 @@ export const imageRules: readonly ConfigRule[] = [
     keys: ["tritonVersion", "variant", "repositoryVariants"],
     problem: ({ tritonVersion, variants }) => {
       const version = parseRelease(tritonVersion);
-      const savedModels = variants.repository.filter((variant) => variant.artefact.platform === "tensorflow_savedmodel");
+      const savedModels = variants.repository.filter(
+        (variant) => variant.artefact.platform === "tensorflow_savedmodel",
+      );
       return version && compareReleases(version, lastTensorFlowRelease) > 0 && savedModels.length > 0
         ? `${tritonVersion} has no TensorFlow backend, but ${names(savedModels)} are SavedModels; use 25.02 or older, or variants of the path onnx-tensorrt`
         : null;
@@ -79,7 +88,10 @@ function exactImage(key: "tritonImage" | "converterImage" | "loadImage"): Config
 }
 
 /** The release in a given image's tag must be the configured one, because everything else is decided by that. */
-function sameRelease(imageKey: "tritonImage" | "converterImage", versionKey: ConfigKey & ("tritonVersion" | "converterVersion")): ConfigRule {
+function sameRelease(
+  imageKey: "tritonImage" | "converterImage",
+  versionKey: ConfigKey & ("tritonVersion" | "converterVersion"),
+): ConfigRule {
   return {
     keys: [imageKey, versionKey, "tritonVersion"],
     problem: (config) => {

@@ -39,8 +39,12 @@ export const loadRules: readonly ConfigRule[] = [
   {
     keys: ["tuneMembers"],
     problem: ({ tuneMembers }) => {
-      const bad = tuneMembers.filter((member) => !/^(user|group|serviceAccount):[^@\s]+@[^@\s]+$/.test(member));
-      return bad.length > 0 ? `${bad.join(", ")}: use user:E-MAIL, group:E-MAIL or serviceAccount:E-MAIL` : null;
+      const bad = tuneMembers.filter(
+        (member) => !/^(user|group|serviceAccount):[^@\s]+@[^@\s]+$/.test(member),
+      );
+      return bad.length > 0
+        ? `${bad.join(", ")}: use user:E-MAIL, group:E-MAIL or serviceAccount:E-MAIL`
+        : null;
     },
   },
 ];

@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import * as components from "../../components";
+import type { StackConfig } from "../derived-config";
+import { workerCpu } from "../load-sizing";
+import type { ClusterSection } from "./cluster";
+import type { Kubernetes } from "./kubernetes";
+import type { Project } from "./project";
+
+/** Build context of the load generator's image. */
+const projectFolder = join(__dirname, "..", "..");
+
+/** Registry, image, controller and workers of the load generator; and what the tune command may do in the cluster. */
+export function createLoad(
+  config: StackConfig,
+  project: Project,
+  { cluster, systemPool, loadPool }: ClusterSection,
+  kubernetes: Kubernetes,
+  triton: components.Triton,
+): void {
+  const { provider, serving, load, monitoring } = kubernetes;
+  if (loadPool !== undefined) {
+    new components.LoadGenerator(
+      "load",
+      {
+        provider,
+        cluster,
+        namespace: load.namespaceName,
+        namespaceName: config.namespaces.load,
+        image: loadImage(config, project).reference,
+        workers: config.load.workers,
+        workerCpu,
+        tritonNamespace: config.namespaces.triton,
+        monitoringNamespace: config.namespaces.monitoring,
+      },
+      // After Triton: workers are placed in the zone of its pods.
+      { dependsOn: [load, loadPool, systemPool, triton] },
+    );
+  }
+  new components.SweepAccess(
+    "sweep-access",
+    {
+      provider,
+      cluster,
+      loadNamespace: load.namespaceName,
+      namespaces: [serving, load, monitoring].map((namespace) => namespace.namespaceName),
+      members: config.tuneMembers,
+    },
+    { dependsOn: [serving, load, monitoring] },
+  );
+}
+
+function loadImage(config: StackConfig, project: Project): components.LoadGeneratorImage {
+  const registry = new components.ImageRegistry(
+    "registry",
+    {
+      project: config.project,
+      region: config.region,
+      repositoryId: `${project.shortName}-images`,
+      pullerEmail: project.accounts.nodesEmail,
+      labels: config.resourceLabels,
+    },
+    project.after(project.services, project.accounts),
+  );
+  return new components.LoadGeneratorImage(
+    "load-image",
+    {
+      given: config.loadImage || undefined,
+      registryUrl: registry.url,
+      contextFolder: projectFolder,
+      tag: "0.1.0",
+    },
+    { dependsOn: [registry] },
+  );
+}

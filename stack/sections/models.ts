@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import * as components from "../../components";
+import { conversionPlanObject } from "../../components/model-repository";
+import type { StackConfig } from "../derived-config";
+import { artefactsOf, conversionPlan, variantFiles } from "../variants";
+import type { Project } from "./project";
+
+/** Folder of the model repository in the bucket. */
+const repositoryPrefix = "models";
+
+/** The convert package, uploaded for the VM. */
+const packageFolder = join(__dirname, "..", "..", "model-repo", "convert");
+
+export interface Models {
+  readonly repository: components.ModelRepository;
+  /** Undefined when the stack has none. */
+  readonly conversionVm: components.ConversionVm | undefined;
+}
+
+/** The bucket with a folder for each variant, and the machine that fills them. */
+export function createModels(
+  config: StackConfig,
+  project: Project,
+  network: components.Network | undefined,
+): Models {
+  const { repository: variants } = config.variants;
+  const repository = new components.ModelRepository(
+    "models",
+    {
+      project: config.project,
+      location: config.region,
+      existingBucket: config.existingBucket || undefined,
+      prefix: repositoryPrefix,
+      models: variants.map((variant) => ({ name: variant.name, files: variantFiles(variant) })),
+      conversionPlan: conversionPlan(variants, { image: config.converter, gpuType: config.gpuType }),
+      protect: config.protect,
+      labels: config.resourceLabels,
+    },
+    project.after(project.services),
+  );
+  const { converterEmail } = project.accounts;
+  const conversionVm =
+    network !== undefined && converterEmail !== undefined
+      ? new components.ConversionVm(
+          "converter",
+          {
+            ...conversionVmArgs(config),
+            network,
+            serviceAccount: converterEmail,
+            bucketName: repository.bucketName,
+          },
+          project.after(repository, network, project.accounts),
+        )
+      : undefined;
+  return { repository, conversionVm };
+}
+
+function conversionVmArgs(
+  config: StackConfig,
+): Omit<components.ConversionVmArgs, "network" | "serviceAccount" | "bucketName"> {
+  const { repository: variants } = config.variants;
+  return {
+    project: config.project,
+    zone: config.zonesUsed[0] ?? "",
+    machineType: config.conversionMachineType,
+    gpuType: config.gpuType,
+    imageFamily: config.conversionImageFamily,
+    image: config.conversionImage || undefined,
+    diskGb: config.conversionDiskGb,
+    maxLifetimeH: config.conversionMaxLifetimeH,
+    spot: config.conversionSpot,
+    jupyterLab: config.jupyterLab,
+    repositoryPrefix,
+    converterImage: config.converter,
+    planObject: conversionPlanObject,
+    packageFolder,
+    artefacts: artefactsOf(variants).map((artefact) => artefact.name),
+    variants: variants.map((variant) => ({ name: variant.name, artefact: variant.artefact.name })),
+    labels: config.resourceLabels,
+  };
+}
