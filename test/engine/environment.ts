@@ -3,7 +3,17 @@
  * Kubernetes provider, and a folder in which stacks of the real program live. The program itself is not told that it is
  * tested: Google answers with loopback addresses, and the login plugin on PATH gives the token of the loopback clusters.
  */
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import { LocalWorkspace, PulumiCommand, type ConfigMap, type Stack } from "@pulumi/pulumi/automation";
@@ -39,7 +49,11 @@ function placeCli(bin: string): void {
   copyFileSync(pulumi, join(bin, "pulumi"));
   const source = readFileSync(join(__dirname, "host", "language-host.ts"), "utf8");
   const { outputText } = ts.transpileModule(source, {
-    compilerOptions: { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022, esModuleInterop: true },
+    compilerOptions: {
+      module: ts.ModuleKind.CommonJS,
+      target: ts.ScriptTarget.ES2022,
+      esModuleInterop: true,
+    },
   });
   const modules = join(checkout, "node_modules");
   symlinkSync(modules, join(bin, "..", "node_modules"));
@@ -87,7 +101,9 @@ export class Environment {
     for (const definition of [googleProvider(environment.gke), randomProvider, dockerBuildProvider]) {
       environment.providers.push(new StandInProvider(definition, world));
     }
-    environment.debugProviders = (await Promise.all(environment.providers.map((provider) => provider.start()))).join(",");
+    environment.debugProviders = (
+      await Promise.all(environment.providers.map((provider) => provider.start()))
+    ).join(",");
     return environment;
   }
 

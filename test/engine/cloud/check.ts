@@ -35,7 +35,8 @@ export function checkObject(
     if (key.startsWith("__")) continue;
     const property = properties.get(key);
     if (!property) refusals.push({ path: at(key), reason: `${owner} has no property "${key}"` });
-    else if (entry !== null && entry !== undefined) refusals.push(...checkValue(entry, property.shape, at(key)));
+    else if (entry !== null && entry !== undefined)
+      refusals.push(...checkValue(entry, property.shape, at(key)));
   }
   for (const [key, property] of properties) {
     if (property.required && (value[key] === undefined || value[key] === null)) {
@@ -47,7 +48,9 @@ export function checkObject(
 
 function checkValue(value: unknown, shape: Shape, path: string): Refusal[] {
   if (value === UNKNOWN) return [];
-  const wrong = (expected: string): Refusal[] => [{ path, reason: `expected ${expected}, got ${described(value)}` }];
+  const wrong = (expected: string): Refusal[] => [
+    { path, reason: `expected ${expected}, got ${described(value)}` },
+  ];
   switch (shape.kind) {
     case "any":
       return [];
@@ -58,9 +61,13 @@ function checkValue(value: unknown, shape: Shape, path: string): Refusal[] {
       return value.flatMap((entry, index) => checkValue(entry, shape.of, `${path}[${index}]`));
     case "map":
       if (!isObject(value)) return wrong("a map");
-      return Object.entries(value).flatMap(([key, entry]) => checkValue(entry, shape.of, `${path}["${key}"]`));
+      return Object.entries(value).flatMap(([key, entry]) =>
+        checkValue(entry, shape.of, `${path}["${key}"]`),
+      );
     case "object":
-      return isObject(value) ? checkObject(value, shape.properties, shape.name, path) : wrong(`an object (${shape.name})`);
+      return isObject(value)
+        ? checkObject(value, shape.properties, shape.name, path)
+        : wrong(`an object (${shape.name})`);
     case "oneOf": {
       const attempts = shape.of.map((option) => checkValue(value, option, path));
       return attempts.find((refusals) => refusals.length === 0) ?? attempts[0] ?? [];

@@ -16,12 +16,16 @@ export function differences(before: unknown, after: unknown, path = ""): Differe
   if (absent(before)) return [{ path, kind: "add" }];
   if (absent(after)) return [{ path, kind: "delete" }];
   if (isObject(before) && isObject(after)) {
-    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((key) => !key.startsWith("__"));
+    const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+      (key) => !key.startsWith("__"),
+    );
     return keys.flatMap((key) => differences(before[key], after[key], path ? `${path}.${key}` : key));
   }
   if (Array.isArray(before) && Array.isArray(after)) {
     const length = Math.max(before.length, after.length);
-    return Array.from({ length }, (_, index) => differences(before[index], after[index], `${path}[${index}]`)).flat();
+    return Array.from({ length }, (_, index) =>
+      differences(before[index], after[index], `${path}[${index}]`),
+    ).flat();
   }
   return before === after && before !== UNKNOWN ? [] : [{ path, kind: "update" }];
 }
@@ -31,5 +35,8 @@ export function covers(pattern: string, path: string): boolean {
   const steps = (text: string): string[] => text.replaceAll("[", ".[").split(".").filter(Boolean);
   const wanted = steps(pattern);
   const given = steps(path);
-  return wanted.length <= given.length && wanted.every((step, index) => step === "*" || step === "[*]" || step === given[index]);
+  return (
+    wanted.length <= given.length &&
+    wanted.every((step, index) => step === "*" || step === "[*]" || step === given[index])
+  );
 }

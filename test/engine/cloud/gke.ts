@@ -28,7 +28,8 @@ interface Condition {
   reason?: string;
 }
 
-const conditionsOf = (object: KubeObject): Condition[] => (object.status?.conditions as Condition[] | undefined) ?? [];
+const conditionsOf = (object: KubeObject): Condition[] =>
+  (object.status?.conditions as Condition[] | undefined) ?? [];
 const isTrue = (object: KubeObject, type: string): boolean =>
   conditionsOf(object).some((condition) => condition.type === type && condition.status === "True");
 
@@ -67,7 +68,11 @@ export class Gke {
     ]) {
       await cluster.api.create("/apis/storage.k8s.io/v1/storageclasses", {
         metadata: { name },
-        ...{ provisioner: "pd.csi.storage.gke.io", parameters: { type }, volumeBindingMode: "WaitForFirstConsumer" },
+        ...{
+          provisioner: "pd.csi.storage.gke.io",
+          parameters: { type },
+          volumeBindingMode: "WaitForFirstConsumer",
+        },
       });
     }
     let busy = false;
@@ -137,7 +142,9 @@ export class Gke {
     await api.patch(`/api/v1/nodes/${name}`, { spec: { unschedulable: true } });
     const pods = await api.list(`/api/v1/pods?fieldSelector=spec.nodeName=${name}`);
     for (const pod of pods) {
-      await api.delete(`/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}?gracePeriodSeconds=0`);
+      await api.delete(
+        `/api/v1/namespaces/${pod.metadata.namespace}/pods/${pod.metadata.name}?gracePeriodSeconds=0`,
+      );
     }
     await api.delete(`/api/v1/nodes/${name}`);
   }
@@ -155,9 +162,14 @@ export class Gke {
     const pods = await api.list(`/api/v1/namespaces/${claim.namespace}/pods`);
     const user = pods.find((pod) => {
       const volumes = (pod.spec?.volumes ?? []) as { persistentVolumeClaim?: { claimName: string } }[];
-      return pod.spec?.nodeName && volumes.some((entry) => entry.persistentVolumeClaim?.claimName === claim.name);
+      return (
+        pod.spec?.nodeName && volumes.some((entry) => entry.persistentVolumeClaim?.claimName === claim.name)
+      );
     });
-    return user && `The disk resource '${diskId}' is already being used by '${String(user.spec?.nodeName)}', resourceInUseByAnotherResource`;
+    return (
+      user &&
+      `The disk resource '${diskId}' is already being used by '${String(user.spec?.nodeName)}', resourceInUseByAnotherResource`
+    );
   }
 
   /** Ends all clusters that are still there. */
@@ -170,7 +182,9 @@ export class Gke {
   }
 
   private pool(thing: Thing): Pool {
-    const others = this.world.all(poolType).filter((other) => other.id !== thing.id && other.inputs.cluster === thing.inputs.cluster);
+    const others = this.world
+      .all(poolType)
+      .filter((other) => other.id !== thing.id && other.inputs.cluster === thing.inputs.cluster);
     return poolOf(
       thing,
       others.some((other) => poolOf(other, false).gpus === 0),
@@ -178,7 +192,9 @@ export class Gke {
   }
 
   private nodes(pool: Pool): Promise<KubeObject[]> {
-    return this.cluster.api.list(`/api/v1/nodes?labelSelector=${encodeURIComponent(`${poolLabel}=${pool.name}`)}`);
+    return this.cluster.api.list(
+      `/api/v1/nodes?labelSelector=${encodeURIComponent(`${poolLabel}=${pool.name}`)}`,
+    );
   }
 
   private async scale(pool: Pool, count: number): Promise<void> {
@@ -186,7 +202,9 @@ export class Gke {
     for (let nodes = await this.nodes(pool); nodes.length < count; nodes = await this.nodes(pool)) {
       await api.create("/api/v1/nodes", newNode(pool, nodes));
     }
-    await until(`nodes of ${pool.name} are ready`, async () => (await this.nodes(pool)).every((node) => isTrue(node, "Ready")));
+    await until(`nodes of ${pool.name} are ready`, async () =>
+      (await this.nodes(pool)).every((node) => isTrue(node, "Ready")),
+    );
   }
 
   private async tend(thing: Thing, cluster: Cluster): Promise<void> {
@@ -202,22 +220,31 @@ export class Gke {
   private async exposeGpus(cluster: Cluster, pools: Pool[]): Promise<void> {
     const waiting = pools.filter((pool) => pool.gpus > 0 && !pool.driverByGke);
     if (waiting.length === 0 || this.driverBroken) return;
-    const installers = await cluster.api.list("/api/v1/namespaces/kube-system/pods?labelSelector=k8s-app=nvidia-driver-installer");
+    const installers = await cluster.api.list(
+      "/api/v1/namespaces/kube-system/pods?labelSelector=k8s-app=nvidia-driver-installer",
+    );
     for (const pool of waiting) {
       for (const node of await this.nodes(pool)) {
         const known = (node.status?.allocatable as Record<string, string> | undefined)?.["nvidia.com/gpu"];
-        const installed = installers.some((pod) => pod.spec?.nodeName === node.metadata.name && isTrue(pod, "Ready"));
+        const installed = installers.some(
+          (pod) => pod.spec?.nodeName === node.metadata.name && isTrue(pod, "Ready"),
+        );
         if (known !== undefined || !installed) continue;
         const gpus = { "nvidia.com/gpu": String(pool.gpus) };
-        await cluster.api.patch(`/api/v1/nodes/${node.metadata.name}/status`, { status: { capacity: gpus, allocatable: gpus } });
+        await cluster.api.patch(`/api/v1/nodes/${node.metadata.name}/status`, {
+          status: { capacity: gpus, allocatable: gpus },
+        });
       }
     }
   }
 
   /** Cluster autoscaler: a pod that fits nowhere gets a node of the first pool that suits it and has room. */
   private async autoscale(cluster: Cluster, pools: Pool[]): Promise<void> {
-    const pending = (await cluster.api.list("/api/v1/pods?fieldSelector=status.phase=Pending")).filter((pod) =>
-      conditionsOf(pod).some((condition) => condition.type === "PodScheduled" && condition.reason === "Unschedulable"),
+    const pending = (await cluster.api.list("/api/v1/pods?fieldSelector=status.phase=Pending")).filter(
+      (pod) =>
+        conditionsOf(pod).some(
+          (condition) => condition.type === "PodScheduled" && condition.reason === "Unschedulable",
+        ),
     );
     const nodes = await cluster.api.list("/api/v1/nodes");
     for (const pod of pending) {
@@ -232,12 +259,16 @@ export class Gke {
         }),
       );
       if (coming) continue;
-      const size = (pool: Pool): number => nodes.filter((node) => node.metadata.labels?.[poolLabel] === pool.name).length;
+      const size = (pool: Pool): number =>
+        nodes.filter((node) => node.metadata.labels?.[poolLabel] === pool.name).length;
       const pool = suited.find((candidate) => size(candidate) < candidate.max);
       const event = (type: "Normal" | "Warning", reason: string, message: string): Promise<void> =>
         cluster.api.event({ ...pod, kind: "Pod" }, type, reason, message, "cluster-autoscaler");
       if (!pool) {
-        const reached = suited.length > 0 ? `${suited.length} max node group size reached` : `${pools.length} node(s) didn't match Pod's node affinity/selector`;
+        const reached =
+          suited.length > 0
+            ? `${suited.length} max node group size reached`
+            : `${pools.length} node(s) didn't match Pod's node affinity/selector`;
         await event("Normal", "NotTriggerScaleUp", `pod didn't trigger scale-up: ${reached}`);
       } else if (this.scaleUpFailure && pool.gpus > 0) {
         await event(
@@ -247,7 +278,11 @@ export class Gke {
             "Pod is at risk of not being scheduled.",
         );
       } else {
-        await event("Normal", "TriggeredScaleUp", `pod triggered scale-up: [{${pool.name} ${size(pool)}->${size(pool) + 1} (max: ${pool.max})}]`);
+        await event(
+          "Normal",
+          "TriggeredScaleUp",
+          `pod triggered scale-up: [{${pool.name} ${size(pool)}->${size(pool) + 1} (max: ${pool.max})}]`,
+        );
         await cluster.api.create("/api/v1/nodes", newNode(pool, await this.nodes(pool)));
         return;
       }
@@ -257,10 +292,15 @@ export class Gke {
   /** Whether the autoscaler has spoken about this pod within the last ten seconds. */
   private async told(cluster: Cluster, pod: KubeObject): Promise<boolean> {
     const { namespace, uid } = pod.metadata;
-    const events = await cluster.api.list(`/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.uid=${uid}`);
+    const events = await cluster.api.list(
+      `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.uid=${uid}`,
+    );
     return events.some((event) => {
       const source = event.source as { component?: string } | undefined;
-      return source?.component === "cluster-autoscaler" && Date.now() - Date.parse(String(event.lastTimestamp)) < 10_000;
+      return (
+        source?.component === "cluster-autoscaler" &&
+        Date.now() - Date.parse(String(event.lastTimestamp)) < 10_000
+      );
     });
   }
 }
@@ -271,8 +311,13 @@ async function holders(cluster: Cluster): Promise<string[]> {
     const dynamic = volume.metadata.annotations?.["pv.kubernetes.io/provisioned-by"] !== undefined;
     return dynamic && volume.spec?.persistentVolumeReclaimPolicy === "Delete";
   });
-  const services = (await cluster.api.list("/api/v1/services")).filter((service) => service.spec?.type === "LoadBalancer");
-  return [...volumes.map((volume) => `PersistentVolume ${volume.metadata.name}`), ...services.map((service) => `Service ${service.metadata.name}`)];
+  const services = (await cluster.api.list("/api/v1/services")).filter(
+    (service) => service.spec?.type === "LoadBalancer",
+  );
+  return [
+    ...volumes.map((volume) => `PersistentVolume ${volume.metadata.name}`),
+    ...services.map((service) => `Service ${service.metadata.name}`),
+  ];
 }
 
 export { clusterType, poolType };

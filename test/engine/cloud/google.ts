@@ -5,7 +5,8 @@ import { clusterType, poolType } from "./gke";
 import { Refused, type DataSource, type Kind, type ProviderDefinition } from "./kinds";
 import type { Thing, Values, World } from "./world";
 
-const text = (value: unknown): string => (typeof value === "string" || typeof value === "number" ? String(value) : "");
+const text = (value: unknown): string =>
+  typeof value === "string" || typeof value === "number" ? String(value) : "";
 const lastPart = (value: unknown): string => text(value).split("/").at(-1) ?? "";
 const compute = "https://www.googleapis.com/compute/v1";
 const selfLink = (id: string): Values => ({ selfLink: `${compute}/${id}` });
@@ -20,7 +21,8 @@ const repositoryType = "gcp:artifactregistry/repository:Repository";
 const instanceType = "gcp:compute/instance:Instance";
 
 /** Whether a thing refers to another by id, self link or name. */
-const refersTo = (value: unknown, target: Thing): boolean => text(value) !== "" && lastPart(value) === lastPart(target.id);
+const refersTo = (value: unknown, target: Thing): boolean =>
+  text(value) !== "" && lastPart(value) === lastPart(target.id);
 const named = (world: World, type: string, value: unknown): Thing | undefined =>
   world.all(type).find((thing) => refersTo(value, thing));
 /** Name of what is referred to and does not exist. */
@@ -29,7 +31,8 @@ const absent = (world: World, type: string, value: unknown): string | undefined 
 const userOf = (world: World, target: Thing, users: Record<string, string>): string | undefined => {
   for (const [type, property] of Object.entries(users)) {
     const user = world.all(type).find((thing) => refersTo(thing.inputs[property], target));
-    if (user) return `The ${target.type.split(":").at(-1)} resource '${target.id}' is already being used by '${user.id}', resourceInUseByAnotherResource`;
+    if (user)
+      return `The ${target.type.split(":").at(-1)} resource '${target.id}' is already being used by '${user.id}', resourceInUseByAnotherResource`;
   }
   return undefined;
 };
@@ -47,10 +50,14 @@ function unknownMember(inputs: Values, world: World): string | undefined {
 function kinds(gke: Gke): Record<string, Kind> {
   return {
     "gcp:projects/service:Service": { id: (inputs) => `${text(inputs.project)}/${text(inputs.service)}` },
-    "gcp:projects/iAMMember:IAMMember": { ...iamMember((inputs) => text(inputs.project)), missing: unknownMember },
+    "gcp:projects/iAMMember:IAMMember": {
+      ...iamMember((inputs) => text(inputs.project)),
+      missing: unknownMember,
+    },
     [accountType]: {
       api: "iam.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/serviceAccounts/${text(inputs.accountId)}@${world.project}.iam.gserviceaccount.com`,
+      id: (inputs, world) =>
+        `projects/${world.project}/serviceAccounts/${text(inputs.accountId)}@${world.project}.iam.gserviceaccount.com`,
       computed: (_inputs, id) => {
         const email = lastPart(id);
         return { email, member: `serviceAccount:${email}`, name: id, uniqueId: "100000000000000000000" };
@@ -74,7 +81,8 @@ function kinds(gke: Gke): Record<string, Kind> {
     },
     [subnetworkType]: {
       api: "compute.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/regions/${text(inputs.region)}/subnetworks/${text(inputs.name)}`,
+      id: (inputs, world) =>
+        `projects/${world.project}/regions/${text(inputs.region)}/subnetworks/${text(inputs.name)}`,
       computed: (_inputs, id) => ({ ...selfLink(id), gatewayAddress: "10.0.0.1", fingerprint: "1" }),
       missing: (inputs, world) => absent(world, networkType, inputs.network),
       heldBy: (thing, world) => {
@@ -82,19 +90,22 @@ function kinds(gke: Gke): Record<string, Kind> {
           const [first] = (instance.inputs.networkInterfaces ?? []) as { subnetwork?: string }[];
           return refersTo(first?.subnetwork, thing);
         });
-        if (vm) return `The subnetwork resource '${thing.id}' is already being used by '${vm.id}', resourceInUseByAnotherResource`;
+        if (vm)
+          return `The subnetwork resource '${thing.id}' is already being used by '${vm.id}', resourceInUseByAnotherResource`;
         return userOf(world, thing, { [clusterType]: "subnetwork" });
       },
     },
     [routerType]: {
       api: "compute.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/regions/${text(inputs.region)}/routers/${text(inputs.name)}`,
+      id: (inputs, world) =>
+        `projects/${world.project}/regions/${text(inputs.region)}/routers/${text(inputs.name)}`,
       computed: (_inputs, id) => selfLink(id),
       missing: (inputs, world) => absent(world, networkType, inputs.network),
     },
     "gcp:compute/routerNat:RouterNat": {
       api: "compute.googleapis.com",
-      id: (inputs, world) => `${world.project}/${text(inputs.region)}/${text(inputs.router)}/${text(inputs.name)}`,
+      id: (inputs, world) =>
+        `${world.project}/${text(inputs.region)}/${text(inputs.router)}/${text(inputs.name)}`,
       missing: (inputs, world) => absent(world, routerType, inputs.router),
     },
     "gcp:compute/firewall:Firewall": {
@@ -105,14 +116,21 @@ function kinds(gke: Gke): Record<string, Kind> {
     },
     "gcp:compute/disk:Disk": {
       api: "compute.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/zones/${text(inputs.zone)}/disks/${text(inputs.name)}`,
+      id: (inputs, world) =>
+        `projects/${world.project}/zones/${text(inputs.zone)}/disks/${text(inputs.name)}`,
       computed: (_inputs, id) => selfLink(id),
       heldBy: (thing) => gke.diskUser(thing.id),
     },
     [instanceType]: {
       api: "compute.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/zones/${text(inputs.zone)}/instances/${text(inputs.name)}`,
-      computed: (_inputs, id) => ({ ...selfLink(id), currentStatus: "RUNNING", instanceId: "1", cpuPlatform: "Intel Skylake" }),
+      id: (inputs, world) =>
+        `projects/${world.project}/zones/${text(inputs.zone)}/instances/${text(inputs.name)}`,
+      computed: (_inputs, id) => ({
+        ...selfLink(id),
+        currentStatus: "RUNNING",
+        instanceId: "1",
+        cpuPlatform: "Intel Skylake",
+      }),
       missing: (inputs, world) => {
         const [first] = inputs.networkInterfaces as { subnetwork?: string }[];
         return absent(world, subnetworkType, first?.subnetwork);
@@ -122,17 +140,25 @@ function kinds(gke: Gke): Record<string, Kind> {
         const scheduling = thing.inputs.scheduling as { onHostMaintenance?: string } | undefined;
         const gpus = ((thing.inputs.guestAccelerators ?? []) as unknown[]).length > 0;
         if (gpus && scheduling?.onHostMaintenance !== "TERMINATE") {
-          throw new Refused("googleapi: Error 400: Instances with guest accelerators do not support live migration., badRequest");
+          throw new Refused(
+            "googleapi: Error 400: Instances with guest accelerators do not support live migration., badRequest",
+          );
         }
       },
     },
     [bucketType]: {
       api: "storage.googleapis.com",
       id: (inputs) => text(inputs.name),
-      computed: (inputs, id) => ({ url: `gs://${id}`, selfLink: `https://www.googleapis.com/storage/v1/b/${id}`, location: text(inputs.location).toUpperCase() }),
+      computed: (inputs, id) => ({
+        url: `gs://${id}`,
+        selfLink: `https://www.googleapis.com/storage/v1/b/${id}`,
+        location: text(inputs.location).toUpperCase(),
+      }),
       heldBy: (thing, world) => {
         const filled = world.all(objectType).some((object) => object.inputs.bucket === thing.id);
-        return filled && !thing.inputs.forceDestroy ? `Error trying to delete bucket ${thing.id} containing objects without force_destroy set to true` : undefined;
+        return filled && !thing.inputs.forceDestroy
+          ? `Error trying to delete bucket ${thing.id} containing objects without force_destroy set to true`
+          : undefined;
       },
     },
     [objectType]: {
@@ -140,7 +166,12 @@ function kinds(gke: Gke): Record<string, Kind> {
       id: (inputs) => `${text(inputs.bucket)}-${text(inputs.name)}`,
       computed: (inputs) => {
         const md5 = createHash("md5").update(JSON.stringify(inputs.content ?? inputs.source ?? ""));
-        return { md5hash: md5.digest("base64"), outputName: text(inputs.name), generation: 1, crc32c: "AAAAAA==" };
+        return {
+          md5hash: md5.digest("base64"),
+          outputName: text(inputs.name),
+          generation: 1,
+          crc32c: "AAAAAA==",
+        };
       },
       missing: (inputs, world) => absent(world, bucketType, inputs.bucket),
     },
@@ -150,7 +181,8 @@ function kinds(gke: Gke): Record<string, Kind> {
     },
     [repositoryType]: {
       api: "artifactregistry.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/locations/${text(inputs.location)}/repositories/${text(inputs.repositoryId)}`,
+      id: (inputs, world) =>
+        `projects/${world.project}/locations/${text(inputs.location)}/repositories/${text(inputs.repositoryId)}`,
       computed: (inputs, id, world) => ({
         name: lastPart(id),
         registryUri: `${text(inputs.location)}-docker.pkg.dev/${world.project}/${text(inputs.repositoryId)}`,
@@ -158,18 +190,22 @@ function kinds(gke: Gke): Record<string, Kind> {
     },
     "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": {
       ...iamMember((inputs) => text(inputs.repository)),
-      missing: (inputs, world) => absent(world, repositoryType, inputs.repository) ?? unknownMember(inputs, world),
+      missing: (inputs, world) =>
+        absent(world, repositoryType, inputs.repository) ?? unknownMember(inputs, world),
     },
     [clusterType]: {
       api: "container.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/locations/${text(inputs.location)}/clusters/${text(inputs.name)}`,
+      completed: ["masterAuth", "controlPlaneEndpointsConfig"],
+      id: (inputs, world) =>
+        `projects/${world.project}/locations/${text(inputs.location)}/clusters/${text(inputs.name)}`,
       computed: (_inputs, id) => ({
         selfLink: `https://container.googleapis.com/v1/${id}`,
         masterVersion: "1.36.3-gke.1000000",
         servicesIpv4Cidr: "10.96.0.0/16",
         labelFingerprint: "1",
       }),
-      missing: (inputs, world) => absent(world, networkType, inputs.network) ?? absent(world, subnetworkType, inputs.subnetwork),
+      missing: (inputs, world) =>
+        absent(world, networkType, inputs.network) ?? absent(world, subnetworkType, inputs.subnetwork),
       heldBy: (thing) =>
         thing.inputs.deletionProtection === false
           ? undefined
@@ -180,11 +216,18 @@ function kinds(gke: Gke): Record<string, Kind> {
     },
     [poolType]: {
       api: "container.googleapis.com",
-      id: (inputs, world) => `projects/${world.project}/locations/${text(inputs.location)}/clusters/${lastPart(inputs.cluster)}/nodePools/${text(inputs.name)}`,
-      computed: () => ({ version: "1.36.3-gke.1000000", operation: "", instanceGroupUrls: [], managedInstanceGroupUrls: [] }),
+      id: (inputs, world) =>
+        `projects/${world.project}/locations/${text(inputs.location)}/clusters/${lastPart(inputs.cluster)}/nodePools/${text(inputs.name)}`,
+      computed: () => ({
+        version: "1.36.3-gke.1000000",
+        operation: "",
+        instanceGroupUrls: [],
+        managedInstanceGroupUrls: [],
+      }),
       missing: (inputs, world) => {
         const account = (inputs.nodeConfig as { serviceAccount?: string } | undefined)?.serviceAccount;
-        const unknown = account && !world.where(accountType, "email", account) ? `Service account ${account}` : undefined;
+        const unknown =
+          account && !world.where(accountType, "email", account) ? `Service account ${account}` : undefined;
         return absent(world, clusterType, inputs.cluster) ?? unknown;
       },
       create: (thing) => gke.createPool(thing),
@@ -197,17 +240,59 @@ function kinds(gke: Gke): Record<string, Kind> {
 const dataSources: Record<string, DataSource> = {
   "gcp:organizations/getProject:getProject": (args, world) => {
     const projectId = text(args.projectId) || world.project;
-    return { id: `projects/${projectId}`, projectId, number: world.projectNumber, name: projectId, labels: {} };
+    return {
+      id: `projects/${projectId}`,
+      projectId,
+      number: world.projectNumber,
+      name: projectId,
+      labels: {},
+    };
   },
   "gcp:organizations/getClientConfig:getClientConfig": (_args, world) => ({
-    ...{ id: "client", accessToken: "no-token", project: world.project, region: "us-central1", zone: "us-central1-a" },
+    ...{
+      id: "client",
+      accessToken: "no-token",
+      project: world.project,
+      region: "us-central1",
+      zone: "us-central1-a",
+    },
   }),
+  "gcp:storage/getBucketObjects:getBucketObjects": (args, world) => {
+    const found = world
+      .all(objectType)
+      .filter(
+        (thing) =>
+          thing.inputs.bucket === args.bucket && text(thing.inputs.name).startsWith(text(args.prefix)),
+      );
+    const bucketObjects = found.map((thing) => ({
+      name: text(thing.inputs.name),
+      storageClass: "STANDARD",
+      contentType: "",
+    }));
+    return { id: text(args.bucket), bucket: args.bucket, prefix: args.prefix, bucketObjects };
+  },
   "gcp:compute/getImage:getImage": (args, world) => {
     const project = text(args.project) || world.project;
     const id = `projects/${project}/global/images/${text(args.family) || text(args.name)}-v20260818`;
     return { ...selfLink(id), id, project, name: lastPart(id), family: text(args.family), diskSizeGb: 50 };
   },
 };
+
+/** What a conversion leaves behind: the files of each model in the bucket, which no stack owns. */
+export function convertModels(world: World, modelNames: readonly string[]): void {
+  const [bucket] = world.all(bucketType);
+  if (!bucket) throw new Error("There is no bucket to put models into");
+  for (const model of modelNames) {
+    const name = `models/${model}/1/model.savedmodel/saved_model.pb`;
+    world.put({
+      type: objectType,
+      id: `${bucket.id}-${name}`,
+      logicalName: "",
+      inputs: { bucket: bucket.id, name },
+      computed: {},
+    });
+  }
+}
 
 /** The stand-in of the gcp provider. */
 export function googleProvider(gke: Gke): ProviderDefinition {

@@ -12,6 +12,8 @@ export interface Kind {
   id(inputs: Values, world: World): string;
   /** Outputs that the cloud adds. The same inputs give the same outputs. */
   computed?(inputs: Values, id: string, world: World): Values;
+  /** Inputs to which the cloud adds values of its own, so that they are not known before the resource exists. */
+  completed?: readonly string[];
   /** Google API that must be enabled. */
   api?: string;
   /** Name of the first thing that this one needs and that does not exist. */

@@ -43,7 +43,8 @@ function reserved(total: number, slices: readonly (readonly [size: number, share
 export function nodeResources(machineType: string, diskGb: number): NodeResources {
   const match = /^([a-z0-9]+-[a-z]+)-(\d+)$/.exec(machineType);
   const perCpu = memoryPerCpuGib[match?.[1] ?? ""];
-  if (!match || perCpu === undefined) throw new Error(`Unknown machine type ${machineType}: add its family to machines.ts`);
+  if (!match || perCpu === undefined)
+    throw new Error(`Unknown machine type ${machineType}: add its family to machines.ts`);
   const cpus = Number(match[2]);
   const memoryGib = cpus * perCpu;
   const reservedCpus = reserved(cpus, [

@@ -12,7 +12,12 @@ interface PoolInputs {
   nodeLocations?: string[];
   initialNodeCount?: number;
   nodeCount?: number;
-  autoscaling?: { minNodeCount?: number; maxNodeCount?: number; totalMinNodeCount?: number; totalMaxNodeCount?: number };
+  autoscaling?: {
+    minNodeCount?: number;
+    maxNodeCount?: number;
+    totalMinNodeCount?: number;
+    totalMaxNodeCount?: number;
+  };
   nodeConfig?: {
     machineType?: string;
     diskSizeGb?: number;
@@ -63,14 +68,19 @@ const driverLabels: Record<string, string> = { DEFAULT: "default", LATEST: "late
 export function poolOf(thing: Thing, hasOtherPool: boolean): Pool {
   const inputs = thing.inputs as unknown as PoolInputs;
   const config = inputs.nodeConfig ?? {};
-  const zones = inputs.nodeLocations ?? [/-[a-z]$/.test(inputs.location) ? inputs.location : `${inputs.location}-b`];
+  const zones = inputs.nodeLocations ?? [
+    /-[a-z]$/.test(inputs.location) ? inputs.location : `${inputs.location}-b`,
+  ];
   const scaling = inputs.autoscaling;
   const perZone = (count: number | undefined): number => (count ?? 0) * zones.length;
   const fixed = perZone(inputs.nodeCount ?? inputs.initialNodeCount);
   const [accelerator] = config.guestAccelerators ?? [];
   // Unset means DEFAULT since GKE 1.30.1-gke.1156000.
   const driver = accelerator?.gpuDriverInstallationConfig?.gpuDriverVersion ?? "DEFAULT";
-  const taints = (config.taints ?? []).map((taint) => ({ ...taint, effect: effects[taint.effect] ?? taint.effect }));
+  const taints = (config.taints ?? []).map((taint) => ({
+    ...taint,
+    effect: effects[taint.effect] ?? taint.effect,
+  }));
   if (accelerator && hasOtherPool && !taints.some((taint) => taint.key === "nvidia.com/gpu")) {
     taints.push({ key: "nvidia.com/gpu", value: "present", effect: "NoSchedule" });
   }
@@ -92,7 +102,9 @@ export function poolOf(thing: Thing, hasOtherPool: boolean): Pool {
       "iam.gke.io/gke-metadata-server-enabled": "true",
       ...(config.spot ? { "cloud.google.com/gke-spot": "true" } : {}),
       ...(accelerator ? { "cloud.google.com/gke-accelerator": accelerator.type } : {}),
-      ...(accelerator && driverLabels[driver] ? { "cloud.google.com/gke-gpu-driver-version": driverLabels[driver] } : {}),
+      ...(accelerator && driverLabels[driver]
+        ? { "cloud.google.com/gke-gpu-driver-version": driverLabels[driver] }
+        : {}),
       ...config.labels,
     },
   };
@@ -103,7 +115,10 @@ export function newNode(pool: Pool, existing: readonly KubeObject[]): object {
   const inZone = (zone: string): number =>
     existing.filter((node) => node.metadata.labels?.["topology.kubernetes.io/zone"] === zone).length;
   const zone = [...pool.zones].sort((a, b) => inZone(a) - inZone(b))[0]!;
-  const suffix = createHash("sha256").update(`${pool.name}${Date.now()}${existing.length}`).digest("hex").slice(0, 4);
+  const suffix = createHash("sha256")
+    .update(`${pool.name}${Date.now()}${existing.length}`)
+    .digest("hex")
+    .slice(0, 4);
   const name = `gke-${pool.cluster}-${pool.name}-${suffix}`;
   const { capacity, allocatable } = nodeResources(pool.machineType, pool.diskGb);
   const gpus = pool.gpus > 0 && pool.driverByGke ? { "nvidia.com/gpu": String(pool.gpus) } : {};
@@ -115,6 +130,7 @@ export function newNode(pool: Pool, existing: readonly KubeObject[]): object {
         ...pool.labels,
         "kubernetes.io/hostname": name,
         "topology.kubernetes.io/zone": zone,
+        "topology.gke.io/zone": zone,
         "topology.kubernetes.io/region": zone.slice(0, -2),
       },
     },
@@ -140,13 +156,18 @@ interface PodSpec {
 /** GPUs that a pod asks for. */
 export function gpusOf(pod: KubeObject): number {
   const spec = pod.spec as unknown as PodSpec;
-  return spec.containers.reduce((sum, container) => sum + Number(container.resources?.limits?.["nvidia.com/gpu"] ?? 0), 0);
+  return spec.containers.reduce(
+    (sum, container) => sum + Number(container.resources?.limits?.["nvidia.com/gpu"] ?? 0),
+    0,
+  );
 }
 
 /** Whether a new node of the pool could take the pod, as the cluster autoscaler asks. Sizes are left to the scheduler. */
 export function suits(pod: KubeObject, pool: Pool): boolean {
   const spec = pod.spec as unknown as PodSpec;
-  const selected = Object.entries(spec.nodeSelector ?? {}).every(([key, value]) => pool.labels[key] === value);
+  const selected = Object.entries(spec.nodeSelector ?? {}).every(
+    ([key, value]) => pool.labels[key] === value,
+  );
   const tolerated = pool.taints
     .filter((taint) => taint.effect !== "PreferNoSchedule")
     .every((taint) =>
@@ -157,7 +178,8 @@ export function suits(pod: KubeObject, pool: Pool): boolean {
           (!toleration.effect || toleration.effect === taint.effect),
       ),
     );
-  const terms = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
+  const terms =
+    spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
   const holds = (rule: { key: string; operator: string; values?: string[] }): boolean => {
     const value = pool.labels[rule.key];
     if (rule.operator === "Exists") return value !== undefined;

@@ -41,18 +41,22 @@ export class StandInProvider {
 
   /** Serves on loopback. Returns `name:port`, the form of PULUMI_DEBUG_PROVIDERS. */
   async start(): Promise<string> {
-    const unary = <Q, A>(handler: Unary<Q, A>) => (call: grpc.ServerUnaryCall<Q, A>, done: grpc.sendUnaryData<A>) => {
-      handler(call.request).then(
-        (answer) => done(null, answer),
-        (error: unknown) => done(error as grpc.ServiceError),
-      );
-    };
+    const unary =
+      <Q, A>(handler: Unary<Q, A>) =>
+      (call: grpc.ServerUnaryCall<Q, A>, done: grpc.sendUnaryData<A>) => {
+        handler(call.request).then(
+          (answer) => done(null, answer),
+          (error: unknown) => done(error as grpc.ServiceError),
+        );
+      };
     const served: Partial<Record<keyof typeof ResourceProviderService, unknown>> = {
       handshake: unary(async () => new proto.ProviderHandshakeResponse()),
       attach: unary(async () => new Empty()),
       cancel: unary(async () => new Empty()),
       getPluginInfo: unary(async () => new PluginInfo().setVersion(this.typings.version)),
-      checkConfig: unary(async (request: proto.CheckRequest) => new proto.CheckResponse().setInputs(request.getNews())),
+      checkConfig: unary(async (request: proto.CheckRequest) =>
+        new proto.CheckResponse().setInputs(request.getNews()),
+      ),
       diffConfig: unary(async () => new proto.DiffResponse()),
       configure: unary(async () => new proto.ConfigureResponse().setSupportspreview(true)),
       invoke: unary((request: proto.InvokeRequest) => this.invoke(request)),
@@ -65,14 +69,19 @@ export class StandInProvider {
     };
     const refuse = (_call: unknown, done: grpc.sendUnaryData<unknown>): void =>
       done({ code: grpc.status.UNIMPLEMENTED, details: "the stand-in does not do that" });
-    const all = Object.keys(ResourceProviderService).map((name) => [name, served[name as keyof typeof served] ?? refuse]);
+    const all = Object.keys(ResourceProviderService).map((name) => [
+      name,
+      served[name as keyof typeof served] ?? refuse,
+    ]);
     this.server.addService(
       ResourceProviderService as unknown as grpc.ServiceDefinition,
       Object.fromEntries(all) as grpc.UntypedServiceImplementation,
     );
     const port = await new Promise<number>((resolve, reject) => {
       const credentials = grpc.ServerCredentials.createInsecure();
-      this.server.bindAsync("127.0.0.1:0", credentials, (error, bound) => (error ? reject(error) : resolve(bound)));
+      this.server.bindAsync("127.0.0.1:0", credentials, (error, bound) =>
+        error ? reject(error) : resolve(bound),
+      );
     });
     return `${this.definition.name}:${port}`;
   }
@@ -83,7 +92,8 @@ export class StandInProvider {
 
   private kind(type: string): Kind {
     const kind = this.definition.kinds[type];
-    if (!kind) throw new Error(`The stand-in of ${this.definition.name} knows no ${type}: add it to its kinds.`);
+    if (!kind)
+      throw new Error(`The stand-in of ${this.definition.name} knows no ${type}: add it to its kinds.`);
     return kind;
   }
 
@@ -117,8 +127,14 @@ export class StandInProvider {
       const replaces = patterns.some((pattern) => covers(pattern, path));
       const kinds = proto.PropertyDiff.Kind;
       const plain = { add: kinds.ADD, delete: kinds.DELETE, update: kinds.UPDATE }[kind];
-      const replacing = { add: kinds.ADD_REPLACE, delete: kinds.DELETE_REPLACE, update: kinds.UPDATE_REPLACE }[kind];
-      answer.getDetaileddiffMap().set(path, new proto.PropertyDiff().setKind(replaces ? replacing : plain).setInputdiff(true));
+      const replacing = {
+        add: kinds.ADD_REPLACE,
+        delete: kinds.DELETE_REPLACE,
+        update: kinds.UPDATE_REPLACE,
+      }[kind];
+      answer
+        .getDetaileddiffMap()
+        .set(path, new proto.PropertyDiff().setKind(replaces ? replacing : plain).setInputdiff(true));
       if (!answer.getDiffsList().includes(top)) answer.addDiffs(top);
       if (replaces && !answer.getReplacesList().includes(top)) answer.addReplaces(top);
     }
@@ -126,27 +142,41 @@ export class StandInProvider {
     answer.setChanges(found.length > 0 ? changes.DIFF_SOME : changes.DIFF_NONE);
     // A name that the program chose cannot exist twice; a generated one gets a new suffix.
     const automatic = Array.isArray(news.__defaults) && news.__defaults.includes("name");
-    return answer.setDeletebeforereplace(answer.getReplacesList().length > 0 && news.name !== undefined && !automatic);
+    return answer.setDeletebeforereplace(
+      answer.getReplacesList().length > 0 && news.name !== undefined && !automatic,
+    );
   }
 
   private outputs(type: string, inputs: Values, computed: Values): Struct {
-    return struct({ ...inputs, ...computed, ...(inputs.__defaults ? { __defaults: inputs.__defaults } : {}) });
+    return struct({
+      ...inputs,
+      ...computed,
+      ...(inputs.__defaults ? { __defaults: inputs.__defaults } : {}),
+    });
   }
 
   private unknownOutputs(type: string): Values {
-    return Object.fromEntries([...this.typings.resource(type).computed.keys()].map((key) => [key, UNKNOWN]));
+    const keys = [...this.typings.resource(type).computed.keys(), ...(this.kind(type).completed ?? [])];
+    return Object.fromEntries(keys.map((key) => [key, UNKNOWN]));
   }
 
   /** What Google would say before it does anything. */
-  private async admit(operation: Operation, type: string, logicalName: string, inputs: Values): Promise<void> {
+  private async admit(
+    operation: Operation,
+    type: string,
+    logicalName: string,
+    inputs: Values,
+  ): Promise<void> {
     const kind = this.kind(type);
     const slow = this.world.failing("slow", operation, type, logicalName);
     if (slow) await sleep(slow.delayMs ?? 5000);
     const failing = (what: "quota" | "api-disabled" | "permission-denied"): boolean =>
       this.world.failing(what, operation, type, logicalName) !== undefined;
     if (failing("permission-denied")) throw new Refused(permissionDenied(type, operation, this.world));
-    const enabled = kind.api === undefined || this.world.where("gcp:projects/service:Service", "service", kind.api);
-    if (failing("api-disabled") || !enabled) throw new Refused(apiDisabled(kind.api ?? "compute.googleapis.com", this.world));
+    const enabled =
+      kind.api === undefined || this.world.where("gcp:projects/service:Service", "service", kind.api);
+    if (failing("api-disabled") || !enabled)
+      throw new Refused(apiDisabled(kind.api ?? "compute.googleapis.com", this.world));
     if (failing("quota")) throw new Refused(quotaExceeded());
     const missing = operation === "create" ? kind.missing?.(inputs, this.world) : undefined;
     if (missing) throw new Refused(`googleapi: Error 404: The resource '${missing}' was not found, notFound`);
@@ -165,7 +195,8 @@ export class StandInProvider {
     const thing: Thing = { type, id, logicalName, inputs, computed };
     try {
       await this.admit("create", type, logicalName, inputs);
-      if (this.world.find(type, id)) throw new Refused(`googleapi: Error 409: Already exists: ${id}, alreadyExists`);
+      if (this.world.find(type, id))
+        throw new Refused(`googleapi: Error 409: Already exists: ${id}, alreadyExists`);
       if (this.world.failing("stockout", "create", type, logicalName)) thing.broken = stockedOut(id);
       this.world.put(thing);
       if (thing.broken) throw new CreatedBroken(thing.broken);
@@ -187,10 +218,17 @@ export class StandInProvider {
       .setReasonsList([error.message]);
     const packed = new Any();
     packed.pack(detail.serializeBinary(), "pulumirpc.ErrorResourceInitFailed");
-    const status = new Status().setCode(grpc.status.UNKNOWN).setMessage(error.message).setDetailsList([packed]);
+    const status = new Status()
+      .setCode(grpc.status.UNKNOWN)
+      .setMessage(error.message)
+      .setDetailsList([packed]);
     const metadata = new grpc.Metadata();
     metadata.add("grpc-status-details-bin", Buffer.from(status.serializeBinary()));
-    return Object.assign(new Error(error.message), { code: grpc.status.UNKNOWN, details: error.message, metadata });
+    return Object.assign(new Error(error.message), {
+      code: grpc.status.UNKNOWN,
+      details: error.message,
+      metadata,
+    });
   }
 
   private async read(request: proto.ReadRequest): Promise<proto.ReadResponse> {
@@ -217,12 +255,20 @@ export class StandInProvider {
     const computed = { ...kind.computed?.(inputs, id, this.world) };
     const before = this.world.find(type, id);
     const kept = { ...before?.computed, ...computed };
-    if (request.getPreview()) return new proto.UpdateResponse().setProperties(this.outputs(type, inputs, kept));
+    if (request.getPreview())
+      return new proto.UpdateResponse().setProperties(this.outputs(type, inputs, kept));
     try {
       await this.admit("update", type, logicalName, inputs);
       if (!before) throw new Refused(`googleapi: Error 404: Not found: ${id}., notFound`);
       const stillOut = before.broken && this.world.failing("stockout", "create", type, logicalName);
-      const thing: Thing = { type, id, logicalName, inputs, computed: kept, broken: stillOut ? before.broken : undefined };
+      const thing: Thing = {
+        type,
+        id,
+        logicalName,
+        inputs,
+        computed: kept,
+        broken: stillOut ? before.broken : undefined,
+      };
       this.world.put(thing);
       if (thing.broken) throw new Refused(thing.broken);
       await kind.update?.(thing, this.world);
@@ -254,7 +300,8 @@ export class StandInProvider {
 
   private async invoke(request: proto.InvokeRequest): Promise<proto.InvokeResponse> {
     const source = this.definition.dataSources[request.getTok()];
-    if (!source) throw new Error(`The stand-in of ${this.definition.name} knows no data source ${request.getTok()}.`);
+    if (!source)
+      throw new Error(`The stand-in of ${this.definition.name} knows no data source ${request.getTok()}.`);
     try {
       return new proto.InvokeResponse().setReturn(struct(source(values(request.getArgs()), this.world)));
     } catch (error) {
@@ -266,5 +313,9 @@ export class StandInProvider {
 function plainError(error: unknown): grpc.ServiceError {
   const message = error instanceof Error ? error.message : String(error);
   const details = error instanceof Refused ? `1 error occurred:\n\t* ${message}\n` : message;
-  return Object.assign(new Error(details), { code: grpc.status.UNKNOWN, details, metadata: new grpc.Metadata() });
+  return Object.assign(new Error(details), {
+    code: grpc.status.UNKNOWN,
+    details,
+    metadata: new grpc.Metadata(),
+  });
 }

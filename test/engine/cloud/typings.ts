@@ -2,7 +2,7 @@
  * Reads from a Pulumi package's own typings what its provider accepts: the packages ship no schema, but their `.d.ts`
  * files are generated from it and very regular, so the syntax tree alone tells names, types and what is required.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import ts from "typescript";
 
@@ -67,20 +67,22 @@ export class PackageTypings {
     const known = this.resources.get(token);
     if (known) return known;
     const [, moduleName = "", className = ""] = token.split(":");
-    const [folder = "", fileName] = moduleName.split("/");
-    const file = `${fileName ?? className[0]?.toLowerCase() + className.slice(1)}.d.ts`;
-    const path = folder === "index" ? join(this.root, file) : join(this.root, folder, file);
-    let source: ts.SourceFile;
-    try {
-      source = parse(path);
-    } catch {
-      throw new Error(`${token} is no resource of this package: there is no ${path}`);
-    }
+    const [folder = ""] = moduleName.split("/");
+    const dir = folder === "index" ? this.root : join(this.root, folder);
+    // IAMMember lies in iamMember.d.ts, NodePool in nodePool.d.ts: only case differs.
+    const file =
+      existsSync(dir) &&
+      readdirSync(dir).find((name) => name.toLowerCase() === `${className.toLowerCase()}.d.ts`);
+    if (!file)
+      throw new Error(`${token} is no resource of this package: ${dir} has no file for ${className}`);
+    const path = join(dir, file);
+    const source = parse(path);
     const args = interfacesIn(source).get(`${className}Args`);
     const declaration = source.statements.find(
       (node): node is ts.ClassDeclaration => ts.isClassDeclaration(node) && node.name?.text === className,
     );
-    if (!args || !declaration) throw new Error(`${token}: ${path} declares no class ${className} with arguments`);
+    if (!args || !declaration)
+      throw new Error(`${token}: ${path} declares no class ${className} with arguments`);
     const inputs = this.properties(args);
     const computed = new Map<string, string>();
     for (const member of declaration.members.filter(ts.isPropertyDeclaration)) {
@@ -123,7 +125,9 @@ export class PackageTypings {
     if (ts.isParenthesizedTypeNode(node)) return this.shape(node.type);
     if (ts.isArrayTypeNode(node)) return { kind: "array", of: this.shape(node.elementType) };
     if (ts.isUnionTypeNode(node)) {
-      const of = node.types.filter((part) => part.kind !== ts.SyntaxKind.UndefinedKeyword).map((part) => this.shape(part));
+      const of = node.types
+        .filter((part) => part.kind !== ts.SyntaxKind.UndefinedKeyword)
+        .map((part) => this.shape(part));
       return of.length === 1 ? of[0]! : { kind: "oneOf", of };
     }
     if (ts.isTypeLiteralNode(node)) {

@@ -75,7 +75,10 @@ export class World {
   }
 
   put(thing: Thing): void {
-    this.things = [...this.things.filter((other) => other.type !== thing.type || other.id !== thing.id), thing];
+    this.things = [
+      ...this.things.filter((other) => other.type !== thing.type || other.id !== thing.id),
+      thing,
+    ];
     this.save();
   }
 

@@ -38,7 +38,9 @@ function healthy(port: number): Promise<boolean> {
 
 /** The API server signs its own certificate; the issuer is the last one of the chain that it writes. */
 function issuerOf(certificateFile: string): string {
-  const blocks = readFileSync(certificateFile, "utf8").match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/g);
+  const blocks = readFileSync(certificateFile, "utf8").match(
+    /-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----\n?/g,
+  );
   const issuer = blocks?.at(-1);
   if (!issuer) throw new Error(`No certificate in ${certificateFile}`);
   return issuer;
@@ -57,7 +59,9 @@ export function tokenOf(pki: string): string {
 function kubeconfigText(endpoint: string, caBase64: string, token: string): string {
   return JSON.stringify({
     ...{ apiVersion: "v1", kind: "Config", "current-context": "test" },
-    clusters: [{ name: "test", cluster: { server: `https://${endpoint}`, "certificate-authority-data": caBase64 } }],
+    clusters: [
+      { name: "test", cluster: { server: `https://${endpoint}`, "certificate-authority-data": caBase64 } },
+    ],
     users: [{ name: "admin", user: { token } }],
     contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
   });
@@ -113,22 +117,41 @@ export async function startCluster(dir: string, pki = join(dir, "pki")): Promise
     start("kube-apiserver", [
       ...[`--etcd-servers=${etcdUrl}`, `--secure-port=${apiPort}`, `--cert-dir=${pki}`],
       ...["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"],
-      ...["--authorization-mode=RBAC", `--token-auth-file=${join(dir, "tokens.csv")}`, "--allow-privileged=true"],
+      ...[
+        "--authorization-mode=RBAC",
+        `--token-auth-file=${join(dir, "tokens.csv")}`,
+        "--allow-privileged=true",
+      ],
       ...["--service-account-issuer=https://kubernetes.default.svc", `--service-account-key-file=${keyFile}`],
-      ...[`--service-account-signing-key-file=${keyFile}`, "--service-cluster-ip-range=10.96.0.0/16", "--profiling=false"],
+      ...[
+        `--service-account-signing-key-file=${keyFile}`,
+        "--service-cluster-ip-range=10.96.0.0/16",
+        "--profiling=false",
+      ],
     ]);
     const certificate = join(pki, "apiserver.crt");
-    const caPem = await until("the API server has signed its certificate", async () => (dead(), issuerOf(certificate)));
+    const caPem = await until(
+      "the API server has signed its certificate",
+      async () => (dead(), issuerOf(certificate)),
+    );
     writeFileSync(join(pki, "issuer.pem"), caPem);
     const api = new KubeApi(apiPort!, caPem, token);
-    await until("the API server is ready", async () => (dead(), (await api.call<string>("GET", "/readyz")) === "ok"), 60_000);
+    await until(
+      "the API server is ready",
+      async () => (dead(), (await api.call<string>("GET", "/readyz")) === "ok"),
+      60_000,
+    );
 
     const endpoint = `127.0.0.1:${apiPort}`;
     const caBase64 = Buffer.from(caPem).toString("base64");
     const kubeconfig = join(dir, "kubeconfig");
     writeFileSync(kubeconfig, kubeconfigText(endpoint, caBase64, token), { mode: 0o600 });
     const client = [`--kubeconfig=${kubeconfig}`];
-    const server = [...client, `--authentication-kubeconfig=${kubeconfig}`, `--authorization-kubeconfig=${kubeconfig}`];
+    const server = [
+      ...client,
+      `--authentication-kubeconfig=${kubeconfig}`,
+      `--authorization-kubeconfig=${kubeconfig}`,
+    ];
     start("kube-controller-manager", [
       ...[...server, "--leader-elect=false", "--bind-address=127.0.0.1", `--secure-port=${managerPort}`],
       ...[`--service-account-private-key-file=${keyFile}`, "--use-service-account-credentials=false"],
@@ -138,7 +161,12 @@ export async function startCluster(dir: string, pki = join(dir, "pki")): Promise
       ...[...server, "--leader-elect=false", "--bind-address=127.0.0.1", `--secure-port=${schedulerPort}`],
     ]);
     start("kwok", [
-      ...[...client, `--config=${join(__dirname, "stages.yaml")}`, "--manage-all-nodes=true", "--cidr=10.244.0.0/16"],
+      ...[
+        ...client,
+        `--config=${join(__dirname, "stages.yaml")}`,
+        "--manage-all-nodes=true",
+        "--cidr=10.244.0.0/16",
+      ],
       ...["--node-ip=127.0.0.1", `--node-port=${kwokPort}`, `--server-address=127.0.0.1:${kwokPort}`],
     ]);
     await until("the default service account exists", async () => {

@@ -50,12 +50,21 @@ export class KubeApi {
   }
 
   /** Any call. `path` starts with /api or /apis and may carry a query. */
-  call<T = KubeObject>(method: string, path: string, body?: unknown, contentType = "application/json"): Promise<T> {
+  call<T = KubeObject>(
+    method: string,
+    path: string,
+    body?: unknown,
+    contentType = "application/json",
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
       const call = request(
         {
           ...{ host: "127.0.0.1", port: this.port, method, path, agent: this.agent, timeout: 20_000 },
-          headers: { authorization: `Bearer ${this.token}`, "content-type": contentType, accept: "application/json" },
+          headers: {
+            authorization: `Bearer ${this.token}`,
+            "content-type": contentType,
+            accept: "application/json",
+          },
         },
         (response) => {
           const chunks: Buffer[] = [];
@@ -111,12 +120,24 @@ export class KubeApi {
   }
 
   /** Records an event on an object, as a component of the cluster would. */
-  async event(on: KubeObject, type: "Normal" | "Warning", reason: string, message: string, component: string): Promise<void> {
+  async event(
+    on: KubeObject,
+    type: "Normal" | "Warning",
+    reason: string,
+    message: string,
+    component: string,
+  ): Promise<void> {
     const namespace = on.metadata.namespace ?? "default";
     const now = new Date().toISOString();
     await this.create(`/api/v1/namespaces/${namespace}/events`, {
       metadata: { generateName: `${on.metadata.name}.`, namespace },
-      involvedObject: { kind: on.kind ?? "Pod", apiVersion: "v1", namespace, name: on.metadata.name, uid: on.metadata.uid },
+      involvedObject: {
+        kind: on.kind ?? "Pod",
+        apiVersion: "v1",
+        namespace,
+        name: on.metadata.name,
+        uid: on.metadata.uid,
+      },
       ...{ type, reason, message, count: 1, firstTimestamp: now, lastTimestamp: now, source: { component } },
     });
   }

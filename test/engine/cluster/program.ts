@@ -46,7 +46,13 @@ export class Program {
   }
 
   /** Starts `file` with its output in `logFile`. */
-  static start(name: string, file: string, args: string[], logFile: string, env: NodeJS.ProcessEnv = process.env): Program {
+  static start(
+    name: string,
+    file: string,
+    args: string[],
+    logFile: string,
+    env: NodeJS.ProcessEnv = process.env,
+  ): Program {
     return new Program(name, logFile, file, args, env);
   }
 

@@ -29,7 +29,13 @@ function optionsOf(info: proto.ProgramInfo | undefined): RuntimeOptions {
   return (info?.getOptions()?.toJavaScript() ?? {}) as RuntimeOptions;
 }
 
-function start(args: string[], options: RuntimeOptions, cwd: string, env: NodeJS.ProcessEnv, pipe: boolean): ChildProcess {
+function start(
+  args: string[],
+  options: RuntimeOptions,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  pipe: boolean,
+): ChildProcess {
   const nodeArgs = (options.nodeargs ?? "").split(/\s+/).filter(Boolean);
   const child = spawn(process.execPath, [...nodeArgs, ...args], {
     cwd,
@@ -61,14 +67,20 @@ const run: Unary<proto.RunRequest, proto.RunResponse> = (call, done) => {
     PULUMI_CONFIG: JSON.stringify(Object.fromEntries(request.getConfigMap().getEntryList())),
     PULUMI_CONFIG_SECRET_KEYS: JSON.stringify(request.getConfigsecretkeysList()),
   };
-  const program = [sdkScript(programDir, "run"), ...args, info?.getEntryPoint() ?? ".", ...request.getArgsList()];
+  const program = [
+    sdkScript(programDir, "run"),
+    ...args,
+    info?.getEntryPoint() ?? ".",
+    ...request.getArgsList(),
+  ];
   const child = start(program, optionsOf(info), request.getPwd(), env, false);
   child.on("error", (error) => done({ code: grpc.status.INTERNAL, details: error.message }));
   child.on("exit", (code, signal) => {
     const answer = new proto.RunResponse();
     // 32: the program has failed and has already said why.
     if (code === 32) answer.setBail(true);
-    else if (code !== 0) answer.setError(signal ? `the program was ended by ${signal}` : `the program ended with code ${code}`);
+    else if (code !== 0)
+      answer.setError(signal ? `the program was ended by ${signal}` : `the program ended with code ${code}`);
     done(null, answer);
   });
 };
@@ -82,7 +94,9 @@ function runPlugin(call: grpc.ServerWritableStream<proto.RunPluginRequest, proto
     ? [sdkScript(programDir, "run-policy-pack"), engineAddress, programDir]
     : [sdkScript(programDir, "run-plugin"), programDir, ...request.getArgsList()];
   const env = Object.fromEntries(
-    request.getEnvList().map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]),
+    request
+      .getEnvList()
+      .map((entry) => [entry.slice(0, entry.indexOf("=")), entry.slice(entry.indexOf("=") + 1)]),
   );
   const child = start(args, optionsOf(info), isPolicy ? programDir : request.getPwd(), env, true);
   child.stdout?.on("data", (chunk: Buffer) => call.write(new proto.RunPluginResponse().setStdout(chunk)));
@@ -109,7 +123,9 @@ const served: Record<string, unknown> = {
   getRequiredPlugins: answered(() => new proto.GetRequiredPluginsResponse()),
   getRequiredPackages: answered(() => new proto.GetRequiredPackagesResponse()),
   getProgramDependencies: answered(() => new proto.GetProgramDependenciesResponse()),
-  about: answered(() => new proto.AboutResponse().setExecutable(process.execPath).setVersion(process.version)),
+  about: answered(() =>
+    new proto.AboutResponse().setExecutable(process.execPath).setVersion(process.version),
+  ),
   installDependencies: (call: grpc.ServerWritableStream<unknown, unknown>) => call.end(),
   run,
   runPlugin,
