@@ -4,7 +4,6 @@ import { FrameParser, type FrameSink } from "../../http2/frame-parser";
 import { checkFrameRules } from "../../http2/frame-rules";
 import {
   ConnectionError,
-  DEFAULT_WINDOW_BYTES,
   ErrorCode,
   errorCodeName,
   Flag,
@@ -12,9 +11,6 @@ import {
   FrameType,
   MAX_WINDOW_BYTES,
   MIN_MAX_FRAME_BYTES,
-  PREFACE,
-  SettingId,
-  settingsPayload,
   uint32,
 } from "../../http2/frames";
 import { HeaderBlockCollector } from "../../http2/header-block";
@@ -22,7 +18,8 @@ import { HeaderDecoder } from "../../http2/header-decoder";
 import { GrpcStatusCode } from "../../kserve/status";
 import { failure, failureOfReset, type Failure } from "../grpc-outcome";
 import type { PendingRequest } from "./pending-request";
-import { interpretReplyHead, MAX_REPLY_BYTES } from "./reply";
+import { greeting, HEADER_TABLE_BYTES, ReceiveWindow } from "./receive-limits";
+import { interpretReplyHead } from "./reply";
 import type { RequestFrames } from "./request-frames";
 import { SendFlow } from "./send-flow";
 
@@ -37,10 +34,6 @@ export interface ConnectionOwner {
 }
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** Receive window of the connection, bytes; refilled when half is used. */
-const CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024;
-/** Receive window of a stream, bytes: enough for the largest reply, so that it needs no WINDOW_UPDATE. */
-const STREAM_WINDOW_BYTES = MAX_REPLY_BYTES + MIN_MAX_FRAME_BYTES;
 const READ_BUFFER_BYTES = 65_536;
 const MAX_CONTROL_FRAME_BYTES = MIN_MAX_FRAME_BYTES;
 /** A server that makes this client answer more than this without reading the answers is cut off, bytes. */
@@ -57,11 +50,10 @@ export class LeanConnection implements FrameSink {
     maxControlFrameBytes: MAX_CONTROL_FRAME_BYTES,
     expectPreface: false,
   });
-  // No dynamic table: every header block stands for itself, so equal ones are decoded once.
-  private readonly decoder = new HeaderDecoder(0, interpretReplyHead);
+  private readonly decoder = new HeaderDecoder(HEADER_TABLE_BYTES, interpretReplyHead);
   private readonly headerBlock = new HeaderBlockCollector();
   private settingsSeen = false;
-  private receiveWindow = CONNECTION_WINDOW_BYTES;
+  private readonly receiveWindow = new ReceiveWindow();
   /** Request of the DATA frame that is being read; undefined when its content is to be dropped. */
   private dataRequest: PendingRequest | undefined;
   private unreadControlBytes = 0;
@@ -92,7 +84,7 @@ export class LeanConnection implements FrameSink {
       () => this.close(`no HTTP/2 answer within ${CONNECT_TIMEOUT_MS} ms`),
       CONNECT_TIMEOUT_MS,
     );
-    this.socket.once("connect", () => this.greet());
+    this.socket.once("connect", () => this.socket.write(greeting()));
     this.socket.on("error", (error) => this.close(error.message));
     this.socket.on("end", () => this.close("the server closed the connection"));
     this.socket.on("close", () => this.close("the connection was closed"));
@@ -170,14 +162,8 @@ export class LeanConnection implements FrameSink {
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "the server's first frame is not SETTINGS");
     this.headerBlock.check(FrameType.DATA, streamId);
     this.expectOpened(streamId, "DATA");
-    this.receiveWindow -= frameBytes;
-    if (this.receiveWindow < 0)
-      throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "the server overran the connection's window");
-    if (this.receiveWindow < CONNECTION_WINDOW_BYTES / 2) {
-      const used = CONNECTION_WINDOW_BYTES - this.receiveWindow;
-      this.receiveWindow = CONNECTION_WINDOW_BYTES;
-      this.writeControl(frame(FrameType.WINDOW_UPDATE, 0, 0, uint32(used)));
-    }
+    const update = this.receiveWindow.take(frameBytes);
+    if (update !== undefined) this.writeControl(update);
     // DATA of a request that has ended may still be under way: dropped.
     this.dataRequest = this.flow.open.get(streamId);
   }
@@ -192,22 +178,6 @@ export class LeanConnection implements FrameSink {
     if (request === undefined || !endStream) return;
     this.failOn(request, request.reply.end());
     this.finishIfEnded(request);
-  }
-
-  private greet(): void {
-    const settings = settingsPayload([
-      [SettingId.HEADER_TABLE_SIZE, 0],
-      [SettingId.ENABLE_PUSH, 0],
-      [SettingId.INITIAL_WINDOW_SIZE, STREAM_WINDOW_BYTES],
-    ]);
-    const window = uint32(CONNECTION_WINDOW_BYTES - DEFAULT_WINDOW_BYTES);
-    this.socket.write(
-      Buffer.concat([
-        PREFACE,
-        frame(FrameType.SETTINGS, 0, 0, settings),
-        frame(FrameType.WINDOW_UPDATE, 0, 0, window),
-      ]),
-    );
   }
 
   private receive(chunk: Buffer): void {
