@@ -4,6 +4,7 @@
  */
 import type { Variant } from "../model-repo/variant";
 import type { SearchStrategy, VariantOutcome } from "./outcome";
+import type { TrialFailure } from "./target";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
 /** Keeps finished trials; see results/point-log.ts. */
@@ -41,8 +42,8 @@ export interface SweepOptions {
   readonly strategyFor: (variant: Variant) => SearchStrategy;
   readonly runner: TrialRunner;
   readonly store: TrialStore;
-  /** Called after a trial could not be run at all, before it is tried again: bring the server or the workers back. */
-  readonly recover: (reason: string) => Promise<void>;
+  /** Called after a trial that was invalid or could not be run, before it is tried again. */
+  readonly recover: (variant: Variant, failure: TrialFailure) => Promise<void>;
   readonly onEvent?: (event: SweepEvent) => void;
   readonly signal?: AbortSignal;
 }
@@ -115,7 +116,8 @@ async function runTrial(spec: TrialSpec, options: SweepOptions): Promise<Attempt
     }
     reason = outcome.reason;
     options.onEvent?.({ kind: "trial-failed", spec, reason, willRetry: attempt < ATTEMPTS });
-    if (attempt < ATTEMPTS) reason = await recovered(reason, options);
+    if (attempt < ATTEMPTS)
+      reason = await recovered(spec.variant, { measured: outcome.result !== null, reason }, options);
   }
   return { result: null, ran, reason };
 }
@@ -137,12 +139,12 @@ async function attemptTrial(
   }
 }
 
-async function recovered(reason: string, options: SweepOptions): Promise<string> {
+async function recovered(variant: Variant, failure: TrialFailure, options: SweepOptions): Promise<string> {
   try {
-    await options.recover(reason);
-    return reason;
+    await options.recover(variant, failure);
+    return failure.reason;
   } catch (error) {
-    return `${reason}; recovery failed: ${messageOf(error)}`;
+    return `${failure.reason}; recovery failed: ${messageOf(error)}`;
   }
 }
 

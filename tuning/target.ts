@@ -4,6 +4,13 @@ import type { Variant } from "../model-repo/variant";
 import type { SystemFacts } from "./outcome";
 import type { ServerControl } from "./trial";
 
+/** Why a trial gave no result that may be used. */
+export interface TrialFailure {
+  /** True when it was measured but must not be used (the load generator says so); false when it could not be run at all. */
+  readonly measured: boolean;
+  readonly reason: string;
+}
+
 /** A target that has been opened: servers answer, workers are connected. */
 export interface OpenTarget {
   readonly kind: "local" | "stack" | "address";
@@ -23,6 +30,8 @@ export interface OpenTarget {
   endpoints(): TargetEndpoints;
   /** Wall seconds per model second for this variant, >= 1; always 1 on real hardware. */
   timeDilation(variant: Variant): number;
+  /** After a trial that was invalid or could not be run: bring back what is gone, so that it can be tried again. */
+  recover(variant: Variant, failure: TrialFailure): Promise<void>;
   /** Stops what the target started; leaves alone what it did not start. */
   close(): Promise<void>;
 }

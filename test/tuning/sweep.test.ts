@@ -112,8 +112,8 @@ describe("runSweep", () => {
         return makeTrialResult();
       }),
       store: memoryStore(),
-      recover: async (reason) => {
-        expect(reason).toBe("connection refused");
+      recover: async (_variant, failure) => {
+        expect(failure).toEqual({ measured: false, reason: "connection refused" });
         dead = false;
       },
     });

@@ -1,0 +1,123 @@
+/** `npm run tune`: finds every variant's SLO rate, its bottleneck, and the one to serve. */
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { ImageError } from "../loadgen/image-tensor";
+import { catalogue, findVariants } from "../model-repo/catalogue";
+import { imagesFolder } from "../model-repo/repository";
+import { openLocalTarget } from "../targets/local";
+import { LiveView } from "../tuning/report/live-view";
+import { renderSummary } from "../tuning/report/terminal";
+import { newestUnfinished, reportFileName, ResultsFolder, runName } from "../tuning/results/results-folder";
+import { ResultsError } from "../tuning/results/results-error";
+import { tune } from "../tuning/tune";
+import packageJson from "../package.json";
+import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes";
+import { parseTuneCommandLine, type TuneOptions } from "./tune-options";
+
+/** Folder below which every run gets a folder of its own. */
+const resultsRoot = "results";
+
+async function main(words: readonly string[]): Promise<ExitCode> {
+  const commandLine = parseTuneCommandLine(
+    words,
+    catalogue.map(({ name }) => name),
+  );
+  if (commandLine.kind === "help") {
+    process.stdout.write(commandLine.text);
+    return exitCodes.ok;
+  }
+  if (commandLine.kind === "invalid") {
+    for (const error of commandLine.errors) process.stderr.write(`tune: ${error}\n`);
+    return exitCodes.badInput;
+  }
+  try {
+    return await run(commandLine.options);
+  } catch (error) {
+    if (!(error instanceof ResultsError || error instanceof ImageError)) throw error;
+    process.stderr.write(`tune: ${error.message}\n`);
+    return exitCodes.badInput;
+  }
+}
+
+async function run(options: TuneOptions): Promise<ExitCode> {
+  const colour = process.stderr.isTTY === true && process.env["NO_COLOR"] === undefined;
+  const view = new LiveView(process.stderr, { colour, nowS: () => performance.now() / 1000 });
+  const abort = interruptible(view);
+  const variants = findVariants(options.variants);
+  const imageFolder = options.images ?? imagesFolder;
+  const folder = ResultsFolder.open(resultsFolderFor(options), options.resume);
+  try {
+    for (const note of folder.notes) view.note(note);
+    view.note(`results: ${folder.path}`);
+    const target = await openLocalTarget({
+      variants,
+      imageFolder,
+      workers: options.workers,
+      timeDilation: options.timeDilation,
+      cores: availableParallelism(),
+    });
+    try {
+      const result = await tune(
+        target,
+        folder,
+        {
+          variants,
+          slo: options.slo,
+          goalRatePerS: options.goalRatePerS,
+          load: options.load,
+          effort: options.effort,
+          seed: options.seed,
+          imageFolder,
+          transport: options.transport,
+          project: { name: packageJson.name, version: packageJson.version },
+          options: { ...options, variants: [...options.variants], slo: { ...options.slo } },
+          price: null,
+        },
+        { onEvent: (event) => view.onEvent(event), signal: abort.signal },
+      );
+      view.close();
+      const report = join(folder.path, reportFileName);
+      const tableColour = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
+      process.stdout.write(
+        options.json ? `${JSON.stringify(result, null, 2)}\n` : renderSummary(result, report, tableColour),
+      );
+      return exitCodeOf(result, abort.signal.aborted);
+    } finally {
+      await target.close();
+    }
+  } finally {
+    view.close();
+    folder.close();
+  }
+}
+
+function resultsFolderFor(options: TuneOptions): string {
+  if (options.out !== null) return options.out;
+  const unfinished = options.resume ? newestUnfinished(resultsRoot) : null;
+  return unfinished ?? join(resultsRoot, runName(new Date()));
+}
+
+/** The first Ctrl-C ends the sweep in order; a second one ends the process. */
+function interruptible(view: LiveView): AbortController {
+  const abort = new AbortController();
+  const onSignal = (): void => {
+    if (abort.signal.aborted) process.exit(exitCodes.interrupted);
+    view.note("interrupted: stopping the trial; run the same command with --resume to go on");
+    abort.abort();
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  return abort;
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(
+      `tune: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    );
+    process.exitCode = exitCodes.unexpected;
+  },
+);

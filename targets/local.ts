@@ -1,0 +1,141 @@
+/** The target that needs nothing: the embedded server on a simulated T4, and load workers on the same machine. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startLocalCluster } from "../loadgen/local-cluster";
+import type { LoadClient } from "../loadgen/load-spec";
+import type { Variant } from "../model-repo/variant";
+import { writeRepository } from "../model-repo/write-repository";
+import { simulatedServerFor } from "../serving-model/t4";
+import { capacityPerS } from "../serving-model/truth";
+import { RepositoryControl } from "../tuning/repository-control";
+import type { OpenTarget, TargetEndpoints } from "../tuning/target";
+import type { ServerControl } from "../tuning/trial";
+import { dilationFor, probeHostCapacity } from "./host-capacity";
+import { LocalServer } from "./local-server";
+
+export interface LocalTargetOptions {
+  /** All variants that may be served. */
+  readonly variants: readonly Variant[];
+  readonly imageFolder: string;
+  /** Load worker processes; null: one, or more on machines with many cores. */
+  readonly workers: number | null;
+  /** Wall seconds per model second for all variants; null: chosen for each by a probe of this machine. */
+  readonly timeDilation: number | null;
+}
+
+/** Each worker keeps about a core busy, and the server needs one too. */
+function defaultWorkers(cores: number): number {
+  return Math.max(1, Math.min(4, Math.floor(cores / 2)));
+}
+
+class LocalControl implements ServerControl {
+  private server: LocalServer | null = null;
+  private repository: RepositoryControl | null = null;
+  private readonly slowdowns = new Map<string, number>();
+  private hostCapacityPerS: number | null = null;
+
+  constructor(
+    private readonly folder: string,
+    private readonly load: LoadClient,
+    private readonly options: LocalTargetOptions,
+  ) {}
+
+  /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
+  async serve(variant: Variant): Promise<void> {
+    if (this.options.timeDilation === null && this.hostCapacityPerS === null) await this.probe(variant);
+    await this.restart(variant, this.timeDilation(variant));
+  }
+
+  timeDilation(variant: Variant): number {
+    if (this.options.timeDilation !== null) return this.options.timeDilation;
+    if (this.hostCapacityPerS === null) return 1;
+    const attempts = this.slowdowns.get(variant.name) ?? 0;
+    return dilationFor(capacityPerS(simulatedServerFor(variant)), this.hostCapacityPerS, attempts);
+  }
+
+  /** After a trial that the machine limited: the next one runs in slower time. */
+  slowDown(variant: Variant): void {
+    this.slowdowns.set(variant.name, (this.slowdowns.get(variant.name) ?? 0) + 1);
+  }
+
+  endpoints(): TargetEndpoints {
+    if (this.server === null) return { grpc: [], metrics: [] };
+    return { grpc: [this.server.grpcAddress], metrics: [this.server.metricsUrl] };
+  }
+
+  async batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null> {
+    return this.repository === null ? null : this.repository.batchSizes(modelName);
+  }
+
+  async restore(): Promise<void> {
+    // Nothing was served before the sweep: the server belongs to it and ends with it.
+  }
+
+  async stop(): Promise<void> {
+    this.repository?.close();
+    this.repository = null;
+    await this.server?.stop();
+    this.server = null;
+  }
+
+  private async restart(variant: Variant, timeDilation: number): Promise<void> {
+    await this.stop();
+    this.server = await LocalServer.start({ repository: this.folder, modelName: variant.name, timeDilation });
+    this.repository = new RepositoryControl({ addresses: [this.server.grpcAddress] });
+  }
+
+  /** The variant that answers most is served in undilated time, so that the machine is what limits. */
+  private async probe(anyVariant: Variant): Promise<void> {
+    const fastest = this.options.variants.reduce(
+      (best, variant) =>
+        capacityPerS(simulatedServerFor(variant)) > capacityPerS(simulatedServerFor(best)) ? variant : best,
+      anyVariant,
+    );
+    await this.restart(fastest, 1);
+    const address = this.server!.grpcAddress;
+    this.hostCapacityPerS = await probeHostCapacity(this.load, fastest, address, this.options.imageFolder);
+  }
+}
+
+/** Starts workers; the server starts with the first variant that is served. */
+export async function openLocalTarget(
+  options: LocalTargetOptions & { readonly cores: number },
+): Promise<OpenTarget> {
+  const folder = await mkdtemp(join(tmpdir(), "triton-slo-repository-"));
+  const workers = options.workers ?? defaultWorkers(options.cores);
+  let load: LoadClient | null = null;
+  try {
+    await writeRepository(options.variants, folder);
+    load = await startLocalCluster({ workers });
+    const control = new LocalControl(folder, load, options);
+    const client = load;
+    return {
+      kind: "local",
+      description: "local-triton on this machine, simulated T4",
+      simulated: true,
+      serverName: "local-triton",
+      serverVersion: "simulated T4",
+      identity: "local-triton simulated-t4",
+      control,
+      load: client,
+      facts: { wireCeilingPerS: null, clientCeilingPerS: null },
+      workers,
+      endpoints: () => control.endpoints(),
+      timeDilation: (variant) => control.timeDilation(variant),
+      recover: async (variant, failure) => {
+        if (failure.measured) control.slowDown(variant);
+        await control.stop();
+      },
+      close: async () => {
+        await control.stop();
+        await client.close();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    await load?.close();
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}

@@ -1,0 +1,176 @@
+/**
+ * The main job, whatever the target: sweep the variants, keep every trial, and leave result.json, manifest.json and report.html in the
+ * results folder, up to date after every variant.
+ */
+import { listImages } from "../loadgen/image-tensor";
+import type { LoadSpec } from "../loadgen/load-spec";
+import type { Variant } from "../model-repo/variant";
+import { serviceLawFor } from "../serving-model/t4";
+import { LiveRunner } from "./live-runner";
+import type { VariantOutcome } from "./outcome";
+import { askReferenceAnswers } from "./reference-answers";
+import { renderReport } from "./report/render-report";
+import { buildResult } from "./results/build-result";
+import { describeImages, hashOfImages } from "./results/images";
+import { describeHost, lawToJson, type Manifest } from "./results/manifest";
+import type { Result } from "./results/result-schema";
+import type { ResultsFolder } from "./results/results-folder";
+import { pointLogStore } from "./results/trial-store";
+import { searchStrategy, type SearchEffort, type SearchLoad } from "./search/strategy";
+import { runSweep, type SweepEvent } from "./sweep";
+import type { OpenTarget } from "./target";
+import type { Slo } from "./trial";
+
+export interface TuneSettings {
+  readonly variants: readonly Variant[];
+  readonly slo: Slo;
+  /** Rate that is to be reached; null when only the limit is asked for. */
+  readonly goalRatePerS: number | null;
+  readonly load: SearchLoad;
+  readonly effort: SearchEffort;
+  readonly seed: number;
+  readonly imageFolder: string;
+  readonly transport: LoadSpec["transport"];
+  readonly project: { readonly name: string; readonly version: string };
+  /** The command's options, for the manifest. */
+  readonly options: Manifest["options"];
+  /** Price of one replica with its node; null when no prices are given. */
+  readonly price: Result["price"];
+}
+
+export interface TuneHooks {
+  readonly onEvent: (event: SweepEvent) => void;
+  readonly signal: AbortSignal;
+}
+
+/** @throws ImageError, ResultsError; an interrupted or broken sweep is not an error but `endedEarly` of the result */
+export async function tune(
+  target: OpenTarget,
+  folder: ResultsFolder,
+  settings: TuneSettings,
+  hooks: TuneHooks,
+): Promise<Result> {
+  const startedAt = new Date();
+  const images = describeImages(await listImages(settings.imageFolder));
+  const imagesHash = hashOfImages(images);
+  const runner = new LiveRunner({
+    target,
+    imageFolder: settings.imageFolder,
+    transport: settings.transport,
+    referenceAnswers: (variant, address) => askReferenceAnswers(variant, address, settings.imageFolder),
+  });
+  const store = pointLogStore(
+    folder.log,
+    () => ({
+      serverIdentity: target.identity,
+      replicas: Math.max(1, target.endpoints().grpc.length),
+      modelHash: null,
+      imagesHash,
+      loadGenerator: { transport: settings.transport },
+    }),
+    (variant) => target.timeDilation(variant),
+  );
+
+  const manifest = (endedAt: Date | null): Manifest => ({
+    schemaVersion: 1,
+    project: settings.project,
+    node: process.version,
+    host: describeHost(),
+    target: {
+      kind: target.kind,
+      description: target.description,
+      simulated: target.simulated,
+      serverName: target.serverName,
+      serverVersion: target.serverVersion,
+      identity: target.identity,
+    },
+    options: settings.options,
+    seed: settings.seed,
+    slo: settings.slo,
+    load: settings.load,
+    workers: target.workers,
+    images: [...images],
+    imagesHash,
+    variants: settings.variants.map((variant) => ({
+      variant: {
+        ...variant,
+        preferredBatchSizes: [...variant.preferredBatchSizes],
+      } as Manifest["variants"][number]["variant"],
+      modelHash: null,
+      law: target.simulated ? lawToJson(serviceLawFor(variant)) : null,
+      timeDilation: target.timeDilation(variant),
+    })),
+    startedAt: folder.previousManifest?.startedAt ?? startedAt.toISOString(),
+    resumedAt: folder.previousManifest ? [...folder.previousManifest.resumedAt, startedAt.toISOString()] : [],
+    endedAt: endedAt?.toISOString() ?? null,
+  });
+  const write = (outcomes: readonly VariantOutcome[], endedEarly: string | null, ended: boolean): Result => {
+    const now = new Date();
+    const current = manifest(ended ? now : null);
+    const result = buildResult(outcomes, {
+      project: settings.project,
+      target: target.kind,
+      targetDescription: target.description,
+      simulated: target.simulated,
+      slo: settings.slo,
+      load: settings.load,
+      seed: settings.seed,
+      startedAt,
+      elapsedS: (now.getTime() - startedAt.getTime()) / 1000,
+      variants: settings.variants,
+      timeDilationOf: (variant) => target.timeDilation(variant),
+      goalRatePerS: settings.goalRatePerS,
+      price: settings.price,
+      endedEarly,
+      notes: folder.notes,
+    });
+    folder.writeManifest(current);
+    folder.writeResult(result);
+    folder.writeReport(renderReport(result, current));
+    return result;
+  };
+
+  folder.writeManifest(manifest(null));
+  const outcomes: VariantOutcome[] = [];
+  const sweep = await restoring(
+    target,
+    runSweep({
+      variants: settings.variants,
+      strategyFor: (variant) =>
+        searchStrategy({
+          variant,
+          slo: settings.slo,
+          load: settings.load,
+          effort: settings.effort,
+          seed: settings.seed,
+          goalRatePerS: settings.goalRatePerS,
+          facts: target.facts,
+        }),
+      runner,
+      store,
+      recover: async (variant, failure) => {
+        runner.reset();
+        await target.recover(variant, failure);
+      },
+      onEvent: (event) => {
+        hooks.onEvent(event);
+        if (event.kind === "variant-finished") {
+          outcomes.push(event.outcome);
+          if (outcomes.length < settings.variants.length)
+            write(outcomes, "the sweep is still running", false);
+        }
+      },
+      signal: hooks.signal,
+    }),
+  );
+  return write(sweep.outcomes, sweep.endedEarly, sweep.endedEarly === null);
+}
+
+/** What was served before is served again, however the sweep ends. */
+async function restoring<T>(target: OpenTarget, sweep: Promise<T>): Promise<T> {
+  try {
+    return await sweep;
+  } finally {
+    await target.control.restore();
+  }
+}
