@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KserveClient, KserveError } from "../../kserve/client";
@@ -171,6 +172,9 @@ describe("KserveClient", () => {
     controller.abort(reason);
     await expect(call).rejects.toBe(reason);
     await expect(client.serverLive({ signal: controller.signal })).rejects.toBe(reason);
+    const { signal } = new AbortController();
+    await client.serverLive({ signal });
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   it("says UNAVAILABLE when nobody listens", async () => {

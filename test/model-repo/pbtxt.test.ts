@@ -12,7 +12,7 @@ describe("round trip", () => {
       fc.property(arbitraryConfig, (config) => {
         expect(parseConfigPbtxt(writeConfigPbtxt(config))).toEqual(config);
       }),
-      { numRuns: 100 },
+      { numRuns: 60 },
     );
   });
 
@@ -280,7 +280,7 @@ describe("any text", () => {
       fc.property(fc.oneof(soup, mutated, fc.string({ unit: "binary" })), (text) =>
         expectConfigOrError(text),
       ),
-      { numRuns: 600 },
+      { numRuns: 300 },
     );
   });
 
