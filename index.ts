@@ -6,6 +6,7 @@
  */
 import { programOutputs, type ProgramOutputs } from "./stack/program-outputs";
 import { readConfig } from "./stack/read-config";
+import { createAutoscaling } from "./stack/sections/autoscaling";
 import { createCluster } from "./stack/sections/cluster";
 import { createKubernetes } from "./stack/sections/kubernetes";
 import { createLoad } from "./stack/sections/load";
@@ -38,6 +39,9 @@ async function program(): Promise<ProgramOutputs> {
 
   // Prometheus, which finds every Triton pod and the load controller; Grafana with dashboards and a generated password.
   createMonitoring(config, cluster, kubernetes);
+
+  // Only with `autoscale`: prometheus-adapter and an autoscaler, which then owns the number of Triton servers.
+  createAutoscaling(config, cluster, kubernetes, triton);
 
   // Registry and image of the load generator, its controller and workers; what the tune command may do in the cluster.
   createLoad(config, project, cluster, kubernetes, triton);

@@ -34,6 +34,8 @@ export interface CpuNodePoolArgs extends NodePoolBase {
   readonly maxNodes: number;
   /** Spot machines: cheaper, taken away at any time. A change replaces the pool. */
   readonly spot: boolean;
+  /** Pods that ask for whole cores, with requests equal to limits, get cores of their own. */
+  readonly wholeCores: boolean;
   /** Taints; pods of the pool must tolerate them. */
   readonly taints: readonly Taint[];
   /** Boot disk, GB. */
@@ -85,6 +87,7 @@ export class CpuNodePool extends pulumi.ComponentResource {
           diskSizeGb: args.diskGb,
           spot: args.spot,
           gvnic: { enabled: true },
+          ...(args.wholeCores ? { kubeletConfig: { cpuManagerPolicy: "static", cpuCfsQuota: true } } : {}),
           labels: { [poolLabel]: args.purpose },
           taints: args.taints.map((taint) => ({ ...taint })),
         },

@@ -67,7 +67,14 @@ export class Triton extends pulumi.ComponentResource {
     this.deployment = new k8s.apps.v1.Deployment(
       name,
       {
-        metadata: { name: tritonName, namespace, labels: { ...tritonLabels } },
+        metadata: {
+          name: tritonName,
+          namespace,
+          labels: { ...tritonLabels },
+          // The stack's configuration decides, also after somebody has scaled by hand and when an autoscaler is taken away:
+          // both leave the field with another owner, and an update would stop at the conflict.
+          annotations: { "pulumi.com/patchForce": "true" },
+        },
         spec: {
           replicas: args.replicas,
           revisionHistoryLimit: 3,

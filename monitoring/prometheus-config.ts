@@ -19,7 +19,11 @@ export interface PrometheusConfigInput {
 
 /** What Prometheus reads, as plain data; JSON is valid YAML. */
 export interface PrometheusConfig {
-  readonly global: { readonly scrape_interval: string; readonly scrape_timeout: string; readonly evaluation_interval: string };
+  readonly global: {
+    readonly scrape_interval: string;
+    readonly scrape_timeout: string;
+    readonly evaluation_interval: string;
+  };
   readonly rule_files: readonly string[];
   readonly scrape_configs: readonly object[];
 }

@@ -22,6 +22,8 @@ export interface TritonQueries {
   readonly meanComputeOutputMs: string;
   /** Share of time in which the GPU ran, 0..1, mean over GPUs. */
   readonly gpuBusy: string;
+  /** The same for each server. */
+  readonly gpuBusyByPod: string;
   readonly gpuMemoryUsedBytes: string;
   readonly pending: string;
 }
@@ -41,6 +43,7 @@ export function tritonQueries(windowS: number, by: readonly string[] = ["model"]
     meanComputeInferMs: perRequestMs(triton.computeInferDurationUs),
     meanComputeOutputMs: perRequestMs(triton.computeOutputDurationUs),
     gpuBusy: `avg(avg_over_time(${triton.gpuUtilization}[${windowS}s]))`,
+    gpuBusyByPod: `avg by (pod) (avg_over_time(${triton.gpuUtilization}[${windowS}s]))`,
     gpuMemoryUsedBytes: `sum(${triton.gpuMemoryUsedBytes})`,
     pending: `sum by (${labels}) (${triton.pendingRequests})`,
   };

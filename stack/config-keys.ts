@@ -152,11 +152,11 @@ export const configKeys = {
     "Let an autoscaler choose the number of servers between replicas and autoscaleMaxReplicas.",
   ),
   autoscaleMaxReplicas: integer(1, 100, 2, "Largest number of servers with autoscale."),
-  autoscaleQueueMs: integer(
-    1,
-    10_000,
-    20,
-    "Mean queue time of a request that the autoscaler aims at, milliseconds.",
+  autoscaleRatePerS: integer(
+    0,
+    100_000,
+    0,
+    "Requests a second that one server should get: about 0.8 of the SLO rate that the sweep found. Needed with autoscale.",
   ),
   tritonCpu: integer(1, 96, 6, "CPU cores of one server."),
   tritonMemoryGi: integer(1, 600, 16, "Memory of one server and its models, GiB, without /dev/shm."),

@@ -54,7 +54,14 @@ const servingRules: readonly ConfigRule[] = [
         : null,
   },
   {
-    keys: ["autoscale", "modelControlMode", "loadGenerator"],
+    keys: ["autoscaleRatePerS", "autoscale"],
+    problem: ({ autoscale, autoscaleRatePerS }) =>
+      autoscale && autoscaleRatePerS === 0
+        ? "is needed with autoscale; set it to about 0.8 of the SLO rate that npm run tune found for the variant"
+        : null,
+  },
+  {
+    keys: ["autoscale", "loadGenerator"],
     problem: ({ autoscale, loadGenerator }) =>
       autoscale && loadGenerator
         ? "changes the number of servers while a sweep measures them; set loadGenerator to false, or autoscale to false"

@@ -37,6 +37,7 @@ export function createCluster(
       minNodes: 1,
       maxNodes: config.systemMaxNodes,
       spot: false,
+      wholeCores: false,
       taints: [],
       diskGb: 50,
       // Prometheus' disk is in the first zone, so there must be a node there.
@@ -136,6 +137,8 @@ function createLoadPool(
       minNodes: 0,
       maxNodes: config.load.maxNodes,
       spot: config.loadSpot,
+      // A sender that waits for a core is late, and its lateness would be the server's.
+      wholeCores: true,
       taints: [loadTaint],
       diskGb: 50,
     },

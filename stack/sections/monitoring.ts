@@ -5,6 +5,7 @@ import { tritonLabels, tritonPorts } from "../../components/triton-pod";
 import { dataSources, prometheusUid, servingDashboard } from "../../monitoring/dashboards";
 import { prometheusConfig } from "../../monitoring/prometheus-config";
 import { rateWindowS } from "../../monitoring/queries";
+import { ruleGroups } from "../../monitoring/rules";
 import type { StackConfig } from "../derived-config";
 import type { ClusterSection } from "./cluster";
 import type { Kubernetes } from "./kubernetes";
@@ -64,7 +65,18 @@ function prometheusFiles(config: StackConfig): Readonly<Record<string, string>> 
     { job: "triton", namespace: namespaces.triton, app: app(tritonLabels), portName: "metrics" },
     { job: "load-generator", namespace: namespaces.load, app: app(controllerLabels), portName: "http" },
   ];
+  const rules = ruleGroups({
+    scrapeIntervalS,
+    sloPercentile: config.sloPercentile,
+    sloBoundMs: config.sloBoundMs,
+    servers: config.tritonReplicas ?? null,
+  });
   return {
-    "prometheus.yml": JSON.stringify(prometheusConfig({ scrapeIntervalS, targets, ruleFiles: [] }), null, 2),
+    "prometheus.yml": JSON.stringify(
+      prometheusConfig({ scrapeIntervalS, targets, ruleFiles: ["/etc/prometheus/rules.yml"] }),
+      null,
+      2,
+    ),
+    "rules.yml": JSON.stringify({ groups: rules }, null, 2),
   };
 }
