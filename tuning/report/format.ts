@@ -8,14 +8,14 @@ export const noValue = "–";
 
 /** Requests per second: whole from 100 on, then with more digits. */
 export function formatRate(ratePerS: number | null): string {
-  if (ratePerS === null) return noValue;
+  if (ratePerS === null || !Number.isFinite(ratePerS)) return noValue;
   const digits = ratePerS >= 100 ? 0 : ratePerS >= 10 ? 1 : 2;
   return withDigits(ratePerS, digits);
 }
 
 /** Milliseconds: whole from 100 on, one digit from 10 on. */
 export function formatMs(valueMs: number | null): string {
-  if (valueMs === null) return noValue;
+  if (valueMs === null || !Number.isFinite(valueMs)) return noValue;
   return `${withDigits(valueMs, valueMs >= 100 ? 0 : valueMs >= 10 ? 1 : 2)}${gap}ms`;
 }
 

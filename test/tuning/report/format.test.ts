@@ -25,6 +25,8 @@ describe("figures", () => {
     [formatMs(1234.5), "1,235 ms"],
     [formatMs(0.256), "0.26 ms"],
     [formatMs(null), noValue],
+    [formatMs(NaN), noValue],
+    [formatRate(Infinity), noValue],
     [formatShare(0.756), "76 %"],
     [formatShare(0.0123, 1), "1.2 %"],
     [formatGain(0.314), "+31 %"],

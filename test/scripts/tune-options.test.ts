@@ -1,0 +1,138 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parseTuneCommandLine, type TuneOptions } from "../../scripts/tune-options";
+
+const known = ["original", "tftrt_fp16", "tftrt_int8"];
+const parse = (line: string) => parseTuneCommandLine(line === "" ? [] : line.split(" "), known);
+
+function options(line: string): TuneOptions {
+  const parsed = parse(line);
+  if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
+  return parsed.options;
+}
+
+function errors(line: string): readonly string[] {
+  const parsed = parse(line);
+  if (parsed.kind !== "invalid") throw new Error(JSON.stringify(parsed));
+  return parsed.errors;
+}
+
+const defaults: TuneOptions = {
+  variants: known,
+  slo: { quantile: 0.95, boundMs: 100 },
+  goalRatePerS: null,
+  load: "poisson",
+  effort: "quick",
+  workers: null,
+  seed: 1,
+  out: null,
+  resume: false,
+  images: null,
+  timeDilation: null,
+  transport: "lean",
+  json: false,
+};
+
+describe("good command lines", () => {
+  it("has defaults for everything", () => {
+    expect(options("")).toEqual(defaults);
+  });
+
+  it.each<[string, Partial<TuneOptions>]>([
+    ["--variants tftrt_int8,original", { variants: ["tftrt_int8", "original"] }],
+    ["--variants=tftrt_int8", { variants: ["tftrt_int8"] }],
+    ["--slo p99.9=0.05s", { slo: { quantile: 0.999, boundMs: 50 } }],
+    ["--slo P50=20MS", { slo: { quantile: 0.5, boundMs: 20 } }],
+    ["--goal-rate 1500", { goalRatePerS: 1500 }],
+    ["--load users", { load: "users" }],
+    ["--load constant --quick", { load: "constant" }],
+    ["--thorough", { effort: "thorough" }],
+    ["--workers 4 --seed 0", { workers: 4, seed: 0 }],
+    ["--workers auto --time-dilation auto", {}],
+    ["--time-dilation 2.5", { timeDilation: 2.5 }],
+    ["--out results/a --resume", { out: "results/a", resume: true }],
+    ["--images photos --transport grpc-js --json", { images: "photos", transport: "grpc-js", json: true }],
+  ])("%s", (line, expected) => {
+    expect(options(line)).toEqual({ ...defaults, ...expected });
+  });
+
+  it("keeps spaces in folder names", () => {
+    const parsed = parseTuneCommandLine(["--out", "my results"], known);
+    expect(parsed).toMatchObject({ options: { out: "my results" } });
+  });
+});
+
+describe("bad command lines name the option, the value and the fix", () => {
+  it.each([
+    [
+      "--variants orignal",
+      /^--variants orignal: is not a known variant; did you mean "original"\? Known: original,/,
+    ],
+    ["--variants tftrt_fp16,tftrt_fp16", /^--variants tftrt_fp16: is named twice/],
+    ["--variants original,", /empty name/],
+    ["--slo 100ms", /^--slo 100ms: give a percentile and a bound with its unit, e\.g\. p95=100ms/],
+    ["--slo p95=100", /with its unit/],
+    ["--slo p100=100ms", /between p50 and p99\.9/],
+    ["--slo p40=100ms", /between p50 and p99\.9/],
+    ["--slo p95=0ms", /between 1ms and 60s/],
+    ["--goal-rate 0", /^--goal-rate 0: give a rate in requests per second/],
+    ["--goal-rate 1e3", /^--goal-rate 1e3: give a rate/],
+    ["--load user", /^--load user: give one of poisson, constant, users - did you mean "users"\?/],
+    ["--workers 0", /^--workers 0: give a whole number from 1 to 64, or auto/],
+    ["--workers 2.5", /whole number/],
+    ["--seed one", /^--seed one: give a whole number/],
+    ["--time-dilation 0.5", /^--time-dilation 0\.5: give a factor from 1 to 1000, or auto/],
+    ["--transport grpc", /^--transport grpc: give one of lean, grpc-js$/],
+    ["--transport grpcjs", /did you mean "grpc-js"\?$/],
+    ["--quick --thorough", /exclude each other/],
+    ["--out", /^--out needs a value, e\.g\. --out results\/mine/],
+    ["--out=", /^--out needs a value/],
+    ["--seeds 3", /^unknown option --seeds; did you mean "--seed"\? See --help\./],
+    ["original", /^unexpected word "original"/],
+  ])("%s", (line, message) => {
+    expect(errors(line)).toEqual([expect.stringMatching(message)]);
+  });
+
+  it("reports all of them at once", () => {
+    expect(errors("--workers 0 --variants x --seed --slo 5 --foo --load y")).toHaveLength(6);
+  });
+
+  it("never throws and never accepts a number out of range", () => {
+    const word = fc.oneof(
+      fc.constantFrom(
+        "--seed",
+        "--workers",
+        "--goal-rate",
+        "--slo",
+        "--out",
+        "--quick",
+        "--load",
+        "--",
+        "-",
+        "-1",
+      ),
+      fc.string(),
+      fc.double().map(String),
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 6 }), (words) => {
+        const parsed = parseTuneCommandLine(words, known);
+        if (parsed.kind === "invalid") expect(parsed.errors.length).toBeGreaterThan(0);
+        if (parsed.kind !== "run") return;
+        const { seed, workers, goalRatePerS } = parsed.options;
+        expect(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 32).toBe(true);
+        expect(workers === null || (Number.isInteger(workers) && workers >= 1 && workers <= 64)).toBe(true);
+        expect(goalRatePerS === null || goalRatePerS > 0).toBe(true);
+      }),
+    );
+  });
+});
+
+it("--help shows options with their values, defaults, variants and exit codes", () => {
+  const parsed = parse("--help --seed");
+  if (parsed.kind !== "help") throw new Error("no help");
+  expect(parsed.text).toContain("--slo <pQ=BOUND>");
+  expect(parsed.text).toMatch(/original,\s+tftrt_fp16,\s+tftrt_int8/);
+  expect(parsed.text).toContain("130  interrupted");
+  expect(parsed.text).not.toContain("[N]");
+});

@@ -1,0 +1,154 @@
+/** The sweep's answer on the terminal. Pure. */
+import type { Result, ResultVariant } from "../results/result-schema";
+import { painter, printable, type Painter } from "./ansi";
+import {
+  formatBatch,
+  formatDuration,
+  formatFactor,
+  formatGain,
+  formatMs,
+  formatQuantile,
+  formatRate,
+  formatShare,
+  formatSlo,
+} from "./format";
+import { seriesOf } from "./series";
+
+interface Column {
+  readonly title: string;
+  readonly right: boolean;
+  readonly cell: (variant: ResultVariant) => string;
+}
+
+const gapBetweenColumns = "  ";
+
+/**
+ * Table of all variants, best first, then the answer in words.
+ * @param reportPath shown at the end; null when no report was written
+ */
+export function renderSummary(result: Result, reportPath: string | null, colour: boolean): string {
+  const paint = painter(colour);
+  return [
+    circumstances(result, paint),
+    "",
+    ...table(result, paint),
+    "",
+    ...answer(result, paint),
+    ...ending(result, reportPath, paint),
+    "",
+  ].join("\n");
+}
+
+function circumstances(result: Result, paint: Painter): string {
+  const parts = [
+    formatSlo(result.slo),
+    `${result.load} load`,
+    `seed ${result.seed}`,
+    formatDuration(result.elapsedS),
+  ];
+  const warnings = [
+    ...(result.simulated ? ["simulated T4"] : []),
+    ...(result.timeDilation > 1 ? [`time dilated up to ${formatFactor(result.timeDilation)}`] : []),
+  ];
+  const text = printable(parts.join(", "));
+  return warnings.length > 0 ? `${text} ${paint("yellow", `[${warnings.join(", ")}]`)}` : text;
+}
+
+function table(result: Result, paint: Painter): string[] {
+  const variants = seriesOf(result).map((series) => series.variant);
+  const columns = columnsOf(result);
+  const rows = variants.map((variant) => columns.map((column) => printable(column.cell(variant))));
+  const widths = columns.map((column, index) =>
+    Math.max(column.title.length, ...rows.map((row) => row[index]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, index) =>
+        columns[index]?.right ? cell.padStart(widths[index] ?? 0) : cell.padEnd(widths[index] ?? 0),
+      )
+      .join(gapBetweenColumns)
+      .trimEnd();
+  return [
+    paint("dim", line(columns.map((column) => column.title))),
+    ...rows.map((row, index) =>
+      variants[index]?.name === result.recommendation.variant ? paint("bold", line(row)) : line(row),
+    ),
+  ];
+}
+
+function columnsOf(result: Result): readonly Column[] {
+  const { recommendation } = result;
+  const mark = ({ name }: ResultVariant) =>
+    name === recommendation.variant ? "*" : recommendation.tiedWith.includes(name) ? "=" : " ";
+  return [
+    { title: "  variant", right: false, cell: (variant) => `${mark(variant)} ${variant.name}` },
+    { title: "SLO rate", right: true, cell: ({ sloRate }) => formatRate(sloRate?.estimate ?? null) },
+    {
+      title: "interval",
+      right: true,
+      cell: ({ sloRate }) => (sloRate ? `${formatRate(sloRate.low)}..${formatRate(sloRate.high)}` : ""),
+    },
+    { title: "run at", right: true, cell: ({ operatingRate }) => formatRate(operatingRate) },
+    { title: "published", right: true, cell: publishedText },
+    { title: formatQuantile(result.slo.quantile), right: true, cell: ({ p95Ms }) => formatMs(p95Ms) },
+    { title: "batch", right: true, cell: ({ meanBatch }) => formatBatch(meanBatch) },
+    { title: "GPU", right: true, cell: ({ gpuBusy }) => formatShare(gpuBusy) },
+    {
+      title: "limited by",
+      right: false,
+      cell: ({ diagnosis }) => (diagnosis.cause === "none" ? "" : diagnosis.cause),
+    },
+  ];
+}
+
+function publishedText({ published }: ResultVariant): string {
+  if (!published) return "";
+  const comparison = published.ratio === null ? "goal" : formatGain(published.ratio - 1);
+  return `${formatRate(published.rps)} (${comparison})`;
+}
+
+function answer(result: Result, paint: Painter): string[] {
+  const winner = result.variants.find((variant) => variant.name === result.recommendation.variant);
+  const lines: string[] = [];
+  if (winner?.sloRate) {
+    const { sloRate, operatingRate, diagnosis } = winner;
+    const rate = `${formatRate(sloRate.estimate)} requests/s`;
+    lines.push(
+      paint("bold", printable(`${winner.name} holds ${formatSlo(result.slo)} up to ${rate}`)) +
+        printable(
+          ` (${formatShare(sloRate.level)} interval ${formatRate(sloRate.low)} to ${formatRate(sloRate.high)}).`,
+        ),
+      `  Run it at  ${formatRate(operatingRate)} requests/s`,
+      `  Why        ${printable(result.recommendation.reason)}`,
+      `  Limit      ${printable(`${diagnosis.cause}: ${diagnosis.summary}`)}`,
+    );
+    if (diagnosis.nextMove) {
+      const { change, predictedGain, predictedSloRate } = diagnosis.nextMove;
+      lines.push(
+        `  Next move  ${printable(`${change}: ${formatGain(predictedGain)}, to ${formatRate(predictedSloRate)}/s predicted`)}`,
+      );
+    }
+  } else {
+    lines.push(paint("red", printable(`No variant held ${formatSlo(result.slo)}.`)));
+  }
+  if (result.goal) {
+    const style = { yes: "green", no: "red", uncertain: "yellow" } as const;
+    lines.push("", paint(style[result.goal.answer], printable(result.goal.summary)));
+  }
+  return lines;
+}
+
+function ending(result: Result, reportPath: string | null, paint: Painter): string[] {
+  const lines: string[] = [];
+  for (const variant of result.variants)
+    if (variant.note !== null)
+      lines.push(paint("yellow", printable(`Note on ${variant.name}: ${variant.note}`)));
+  for (const note of result.notes) lines.push(paint("yellow", printable(`Note: ${note}`)));
+  if (result.endedEarly !== null) {
+    const missing =
+      result.missingVariants.length > 0 ? ` Not measured: ${result.missingVariants.join(", ")}.` : "";
+    lines.push(paint("yellow", printable(`Ended early: ${result.endedEarly}.${missing}`)));
+  }
+  if (reportPath !== null) lines.push(`Report: ${printable(reportPath)}`);
+  return lines.length > 0 ? ["", ...lines] : [];
+}
