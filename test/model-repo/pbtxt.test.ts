@@ -134,6 +134,7 @@ describe("what Triton reads is read", () => {
     ],
     ["concatenated strings", `name: "a" 'b'\n# c\n"d"`, { name: "abd" }],
     ["escapes", String.raw`name: "\"\\\n\t\x41\101\u00e9\U0001F600\303\251"`, { name: '"\\\n\tAAé😀é' }],
+    ["escapes that spell a byte order mark", String.raw`name: "\xEF\xBB\xBFa"`, { name: "\uFEFFa" }],
     [
       "maps",
       'parameters { key: "a" value: { string_value: "1" } } parameters: [ { value { } key: "b" }, { key: "a" } ]',

@@ -29,8 +29,9 @@ describe("nodeUsdPerH", () => {
 
   it("follows the region", () => {
     const factors = prices.regions["asia-northeast1"]!;
-    const expected = 0.379998 * factors.machines + 0.35 * factors.accelerators;
-    expect(nodeUsdPerH(prices, { ...gpuNode, region: "asia-northeast1" })).toBeCloseTo(expected, 9);
+    const expected = 0.379998 * factors.machines + 0.35 * factors.accelerators + (17 * factors.disks) / 730;
+    const node = { ...gpuNode, disk: { type: "pd-ssd", sizeGib: 100 }, region: "asia-northeast1" };
+    expect(nodeUsdPerH(prices, node)).toBeCloseTo(expected, 9);
   });
 
   it.each([
