@@ -18,9 +18,11 @@ const rooms = {
   tuning: ["kserve", "model-repo", "serving-model", "loadgen", "pricing"],
   components: ["model-repo", "monitoring", "pricing"],
   policy: [],
+  "diagnose-up": [],
+  tools: [],
   targets: ["tuning", "loadgen", "kserve", "model-repo", "serving-model", "stack", "pricing"],
   stack: ["components", "model-repo", "monitoring", "pricing"],
-  scripts: ["targets", "tuning", "loadgen", "local-triton", "kserve", "model-repo", "serving-model", "stack", "pricing", "monitoring"],
+  scripts: ["targets", "tuning", "loadgen", "local-triton", "kserve", "model-repo", "serving-model", "stack", "pricing", "monitoring", "diagnose-up"],
 };
 const names = Object.keys(rooms);
 const zones = names.map((room) => ({
@@ -30,7 +32,7 @@ const zones = names.map((room) => ({
 }));
 
 /** Rooms that must not know Pulumi. */
-const pulumiFree = ["kserve", "http2", "model-repo", "pricing", "serving-model", "loadgen", "local-triton", "tuning"];
+const pulumiFree = ["kserve", "http2", "model-repo", "pricing", "serving-model", "loadgen", "local-triton", "tuning", "diagnose-up"];
 
 export default tseslint.config(
   { ignores: ["node_modules/", "dist/", "results/", "**/*.mjs", "**/*.cjs", "**/*.js"] },

@@ -26,7 +26,7 @@ interface RuntimeOptions {
 }
 
 function optionsOf(info: proto.ProgramInfo | undefined): RuntimeOptions {
-  return (info?.getOptions()?.toJavaScript() ?? {}) as RuntimeOptions;
+  return (info?.getOptions()?.toJavaScript() ?? {});
 }
 
 function start(
@@ -139,7 +139,7 @@ const refuse = (_call: unknown, done: grpc.sendUnaryData<unknown>): void =>
   done({ code: grpc.status.UNIMPLEMENTED, details: "not needed by the suite" });
 const server = new grpc.Server({ "grpc.max_receive_message_length": 256 << 20 });
 server.addService(
-  LanguageRuntimeService as unknown as grpc.ServiceDefinition,
+  LanguageRuntimeService,
   Object.fromEntries(
     Object.keys(LanguageRuntimeService).map((name) => [name, served[name] ?? refuse]),
   ) as grpc.UntypedServiceImplementation,
