@@ -74,7 +74,12 @@ export function checkLoadSpec(spec: LoadSpec): void {
     `timeDilation must be 1 or more, got ${spec.timeDilation}`,
   );
   const shape = spec.shape;
-  if (shape.kind !== "users") {
+  if (shape.kind === "users") {
+    check(
+      !(shape.users > spec.maxInFlight),
+      `maxInFlight of ${spec.maxInFlight} would shed requests of ${shape.users} users: allow at least one a user`,
+    );
+  } else {
     // Little's law: a server that just holds the SLO has this many requests in flight.
     const needed = Math.ceil((shape.ratePerS * spec.sloBoundMs) / 1000);
     check(
