@@ -42,9 +42,10 @@ class LocalControl implements ServerControl {
   ) {}
 
   /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
-  async serve(variant: Variant): Promise<void> {
+  async serve(variant: Variant): Promise<string> {
     if (this.options.timeDilation === null && this.hostCapacityPerS === null) await this.probe(variant);
     await this.restart(variant, this.timeDilation(variant));
+    return variant.name;
   }
 
   timeDilation(variant: Variant): number {

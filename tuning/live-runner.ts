@@ -13,7 +13,11 @@ export interface LiveRunnerOptions {
   /** Reads a /metrics URL. Default: HTTP GET. */
   readonly metricsReader?: (url: string) => MetricsReader;
   /** The served model's own answers to the images, one request at a time, before any load. */
-  readonly referenceAnswers: (variant: Variant, address: string) => Promise<readonly KnownAnswer[]>;
+  readonly referenceAnswers: (
+    variant: Variant,
+    modelName: string,
+    address: string,
+  ) => Promise<readonly KnownAnswer[]>;
 }
 
 /** Every n-th reply is decoded and compared; decoding all would cost the client more than sending. */
@@ -27,9 +31,15 @@ const DEADLINE_BOUNDS = 20;
 const GPU_GAUGE_LAG_MS = 2000;
 const POLL_EVERY_MS = 500;
 
+/** What the server serves now. */
+interface Served {
+  readonly variant: Variant;
+  readonly modelName: string;
+  readonly answers: readonly KnownAnswer[];
+}
+
 export class LiveRunner implements TrialRunner {
-  private served: Variant | null = null;
-  private answers: readonly KnownAnswer[] = [];
+  private served: Served | null = null;
 
   constructor(private readonly options: LiveRunnerOptions) {}
 
@@ -39,25 +49,25 @@ export class LiveRunner implements TrialRunner {
     signal?: AbortSignal,
   ): Promise<TrialResult> {
     const { target } = this.options;
-    await this.serve(spec.variant, signal);
+    const served = await this.serve(spec.variant, signal);
     const endpoints = target.endpoints();
     const dilation = target.timeDilation(spec.variant);
     const read = this.options.metricsReader ?? httpReader;
-    const poller = new MetricsPoller(endpoints.metrics.map(read), spec.variant.name, POLL_EVERY_MS);
-    const before = await target.control.batchSizes(spec.variant.name);
+    const poller = new MetricsPoller(endpoints.metrics.map(read), served.modelName, POLL_EVERY_MS);
+    const before = await target.control.batchSizes(served.modelName);
     await poller.start();
     let polls;
     let load;
     try {
       load = await target.load.run(
-        this.loadSpec(spec, endpoints.grpc, dilation),
+        this.loadSpec(spec, served, endpoints.grpc, dilation),
         forward(spec, onProgress),
         signal,
       );
     } finally {
       polls = await poller.stop();
     }
-    const after = load.valid ? await target.control.batchSizes(spec.variant.name) : null;
+    const after = load.valid ? await target.control.batchSizes(served.modelName) : null;
     return {
       load,
       server: windowOf(
@@ -75,28 +85,34 @@ export class LiveRunner implements TrialRunner {
     this.served = null;
   }
 
-  private async serve(variant: Variant, signal?: AbortSignal): Promise<void> {
-    if (this.served === variant) return;
+  private async serve(variant: Variant, signal?: AbortSignal): Promise<Served> {
+    if (this.served?.variant === variant) return this.served;
     this.served = null;
-    await this.options.target.control.serve(variant, signal);
-    const address = this.options.target.endpoints().grpc[0];
+    const { target, referenceAnswers } = this.options;
+    const modelName = await target.control.serve(variant, signal);
+    const address = target.endpoints().grpc[0];
     if (address === undefined)
-      throw new Error(`${this.options.target.description} has no replica that serves ${variant.name}`);
-    this.answers = await this.options.referenceAnswers(variant, address);
-    this.served = variant;
+      throw new Error(`${target.description} has no replica that serves ${variant.name}`);
+    this.served = { variant, modelName, answers: await referenceAnswers(variant, modelName, address) };
+    return this.served;
   }
 
-  private loadSpec(spec: TrialSpec, addresses: readonly string[], timeDilation: number): LoadSpec {
+  private loadSpec(
+    spec: TrialSpec,
+    served: Served,
+    addresses: readonly string[],
+    timeDilation: number,
+  ): LoadSpec {
     const { input, output } = spec.variant.artefact;
     return {
       id: `${spec.variant.name}-${Date.now().toString(36)}-${Math.random().toString(36).slice(2, 8)}`,
       addresses,
-      modelName: spec.variant.name,
+      modelName: served.modelName,
       inputName: input.name,
       outputName: output.name,
       inputType: input.type,
       imageFolder: this.options.imageFolder,
-      knownAnswers: this.answers,
+      knownAnswers: served.answers,
       scoreTolerance: SCORE_TOLERANCE,
       checkEvery: CHECK_EVERY,
       shape: spec.shape,
@@ -117,7 +133,7 @@ export class LiveRunner implements TrialRunner {
  * Enough for a queue of five bounds at the offered rate (Little's law): a server that far behind has failed, and more would only
  * fill the client's memory. Closed-loop users never have more than one request each.
  */
-function inFlightCap(spec: TrialSpec): number {
+export function inFlightCap(spec: TrialSpec): number {
   if (spec.shape.kind === "users") return spec.shape.users;
   return Math.max(256, Math.ceil((spec.shape.ratePerS * spec.slo.boundMs * 5) / 1000));
 }

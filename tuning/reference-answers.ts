@@ -18,13 +18,14 @@ const DEADLINE_MS = 120_000;
  */
 export async function askReferenceAnswers(
   variant: Variant,
+  modelName: string,
   address: string,
   imageFolder: string,
 ): Promise<KnownAnswer[]> {
   const { input, output } = variant.artefact;
   const payloads = await new PayloadSource().load({
     imageFolder,
-    modelName: variant.name,
+    modelName,
     inputName: input.name,
     outputName: output.name,
     inputType: input.type,

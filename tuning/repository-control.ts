@@ -3,7 +3,7 @@
  * The stack's own settings are never patched, so the next `pulumi up` sees no drift.
  */
 import { KserveClient, KserveError } from "../kserve/client";
-import type { ModelConfig } from "../kserve/messages";
+import type { ModelConfig, ModelIndex } from "../kserve/messages";
 import type { Variant } from "../model-repo/variant";
 import type { ServerControl } from "./trial";
 
@@ -27,9 +27,10 @@ export class RepositoryControl implements ServerControl {
     this.clients = options.addresses.map((address) => new KserveClient(address));
   }
 
-  async serve(variant: Variant, signal?: AbortSignal): Promise<void> {
+  async serve(variant: Variant, signal?: AbortSignal): Promise<string> {
     this.before ??= await loadedModels(this.clients[0]!);
-    await Promise.all(this.clients.map((client) => this.serveOn(client, variant, signal)));
+    const names = await Promise.all(this.clients.map((client) => this.serveOn(client, variant, signal)));
+    return names[0]!;
   }
 
   async batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null> {
@@ -64,20 +65,25 @@ export class RepositoryControl implements ServerControl {
     for (const client of this.clients) client.close();
   }
 
-  private async serveOn(client: KserveClient, variant: Variant, signal?: AbortSignal): Promise<void> {
+  /** Loads the model that has the variant's name, or else that of its artefact, and overrides settings that differ. */
+  private async serveOn(client: KserveClient, variant: Variant, signal?: AbortSignal): Promise<string> {
     try {
+      const modelName = modelFor(variant, await client.repositoryIndex(), client.address);
       await unloadAllBut(client, []);
-      await client.repositoryLoad(variant.name, undefined, { signal });
-    } catch (error) {
-      throw explain(error, variant, client.address);
-    }
-    await this.waitUntilReady(client, variant.name, signal);
-    const differences = configDifferences(await client.modelConfig(variant.name), variant);
-    if (differences.length > 0) {
+      await client.repositoryLoad(modelName, undefined, { signal });
+      await this.waitUntilReady(client, modelName, signal);
+      const config = await client.modelConfig(modelName);
+      if (configDifferences(config, variant).length === 0) return modelName;
+      await client.repositoryLoad(modelName, overrideFor(config, variant), { signal });
+      await this.waitUntilReady(client, modelName, signal);
+      const differences = configDifferences(await client.modelConfig(modelName), variant);
+      if (differences.length === 0) return modelName;
       throw new Error(
         `${client.address} serves ${variant.name} with other settings than asked for: ${differences.join("; ")}. ` +
-          `Upload the variant's config.pbtxt again.`,
+          `Upload the variant's config.pbtxt.`,
       );
+    } catch (error) {
+      throw explain(error, variant, client.address);
     }
   }
 
@@ -103,6 +109,40 @@ async function unloadAllBut(client: KserveClient, keep: readonly string[]): Prom
   for (const name of await loadedModels(client)) {
     if (!keep.includes(name)) await client.repositoryUnload(name);
   }
+}
+
+/** Name of the repository's model that can serve the variant. */
+function modelFor(variant: Variant, index: readonly ModelIndex[], address: string): string {
+  const names = index.map(({ name }) => name);
+  const found = [variant.name, variant.artefact.name].find((name) => names.includes(name));
+  if (found !== undefined) return found;
+  throw new Error(
+    `${address} has no model for ${variant.name} in its repository (it has: ${names.join(", ") || "none"}): ` +
+      `upload a folder ${variant.name}/, or one named after its artefact, ${variant.artefact.name}/`,
+  );
+}
+
+/**
+ * The whole configuration as JSON with the variant's settings: Triton replaces its configuration by an override, it does not merge.
+ * Every instance group keeps its kind and place; the first one gets the variant's count.
+ */
+export function overrideFor(config: ModelConfig, variant: Variant): string {
+  const [first, ...others] = config.instance_group;
+  const whole = {
+    ...config,
+    max_batch_size: variant.maxBatchSize,
+    dynamic_batching: {
+      ...config.dynamic_batching,
+      preferred_batch_size: variant.preferredBatchSizes,
+      max_queue_delay_microseconds: variant.queueDelayUs,
+    },
+    instance_group: [
+      { ...first, count: variant.instanceCount },
+      ...others.map((group) => ({ ...group, count: 0 })),
+    ],
+  };
+  // An absent sub-message is null in our messages; JSON of protobuf leaves it out.
+  return JSON.stringify(whole, (_key, value: unknown) => (value === null ? undefined : value));
 }
 
 /** Settings in which the served configuration differs from the variant, in words; empty when it is the variant. */

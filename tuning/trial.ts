@@ -62,8 +62,11 @@ export interface TrialProgress {
 
 /** Makes the server serve exactly one variant. */
 export interface ServerControl {
-  /** Loads the variant (alone) on every replica and waits until it answers. */
-  serve(variant: Variant, signal?: AbortSignal): Promise<void>;
+  /**
+   * Loads the variant (alone) on every replica and waits until it answers.
+   * @returns the name of the model that serves it: the variant's own, or that of a model whose settings were overridden
+   */
+  serve(variant: Variant, signal?: AbortSignal): Promise<string>;
   /** Executions of the model by batch size since it was loaded, over all replicas; null when the server does not say. */
   batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null>;
   /** Loads again what was served before the sweep. */

@@ -57,7 +57,8 @@ export async function tune(
     target,
     imageFolder: settings.imageFolder,
     transport: settings.transport,
-    referenceAnswers: (variant, address) => askReferenceAnswers(variant, address, settings.imageFolder),
+    referenceAnswers: (variant, modelName, address) =>
+      askReferenceAnswers(variant, modelName, address, settings.imageFolder),
   });
   const store = pointLogStore(
     folder.log,
