@@ -86,7 +86,7 @@ trap finish EXIT
 step() {
   STEP=$1
   echo "== $STEP"
-  status running
+  status running || echo "the status could not be written"
 }
 
 # The metadata server can refuse in the first seconds of a boot.
@@ -113,10 +113,11 @@ wait_for_driver() {
 }
 
 fetch_inputs() {
-  gcloud storage cp "$BUCKET/${word("plan object", input.planObject)}" "$WORK/plan.json" --quiet
-  gcloud storage cp "$BUCKET/${word("package object", input.packageObject)}" "$WORK/package.zip" --quiet
-  rm -rf "$WORK/package"
-  python3 -m zipfile -e "$WORK/package.zip" "$WORK/package"
+  # Joined, because a retried function runs on after a failing line.
+  rm -rf "$WORK/package" &&
+    gcloud storage cp "$BUCKET/${word("plan object", input.planObject)}" "$WORK/plan.json" --quiet &&
+    gcloud storage cp "$BUCKET/${word("package object", input.packageObject)}" "$WORK/package.zip" --quiet &&
+    python3 -m zipfile -e "$WORK/package.zip" "$WORK/package"
 }
 
 convert_artefact() {
@@ -152,6 +153,6 @@ retry fetch_inputs
 step "pull $IMAGE"
 retry docker pull "$IMAGE"
 ${[...convertLines, ...publishLines].join("\n")}
-STEP=done
+STEP="all done"
 `;
 }
