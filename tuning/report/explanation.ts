@@ -2,7 +2,7 @@
 import type { Manifest } from "../results/manifest";
 import type { Result } from "../results/result-schema";
 import { formatSlo, plain } from "./format";
-import { recommendedVariant } from "./headline";
+import { recommendedVariant, usd } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 
 /** Stack configuration that serves the recommended variant. */
@@ -111,7 +111,7 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
   if (result.price)
     facts.push([
       "Price",
-      `${result.price.perReplicaHour} ${result.price.currency} per replica and hour, as of ${result.price.asOf}`,
+      `${usd(result.price.usdPerReplicaHour)} per replica and hour, as of ${result.price.asOf}`,
     ]);
   return html`<section aria-labelledby="facts">
     <h2 id="facts">Where it comes from</h2>

@@ -97,12 +97,7 @@ function renderTiles(result: Result, winner: ResultVariant): Html {
       `${formatRate(published.rps)}/s`,
       published.ratio === null ? "a goal that was reached" : `${formatGain(published.ratio - 1)} found here`,
     ],
-    winner.costPerMillion !== null &&
-      result.price && [
-        "Per million",
-        money(winner.costPerMillion, result.price.currency),
-        "at the operating rate",
-      ],
+    winner.usdPerMillion !== null && ["Per million", usd(winner.usdPerMillion), "at the operating rate"],
   ];
   return html`<dl class="tiles">
     ${tiles.map(
@@ -122,7 +117,7 @@ export function renderNotices(result: Result): Html {
   return html`${
     result.endedEarly !== null &&
     html`<p class="notice">
-      <strong>This sweep ended early.</strong> ${sentence(result.endedEarly)}${missing}
+      <strong>This sweep is incomplete.</strong> ${sentence(result.endedEarly)}${missing}
     </p>`
   }
   ${renderCircumstances(result)}`;
@@ -166,13 +161,9 @@ export function nextMovePrediction(variant: ResultVariant): Html | null {
   >`;
 }
 
-export function money(amount: number, currency: string): string {
-  return amount.toLocaleString("en-US", {
-    style: "currency",
-    currency,
-    minimumFractionDigits: 2,
-    maximumFractionDigits: 2,
-  });
+/** US dollars, to the cent. */
+export function usd(amount: number): string {
+  return amount.toLocaleString("en-US", { style: "currency", currency: "USD" });
 }
 
 function sentence(text: string): string {

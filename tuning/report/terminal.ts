@@ -147,7 +147,7 @@ function ending(result: Result, reportPath: string | null, paint: Painter): stri
   if (result.endedEarly !== null) {
     const missing =
       result.missingVariants.length > 0 ? ` Not measured: ${result.missingVariants.join(", ")}.` : "";
-    lines.push(paint("yellow", printable(`Ended early: ${result.endedEarly}.${missing}`)));
+    lines.push(paint("yellow", printable(`Incomplete: ${result.endedEarly}.${missing}`)));
   }
   if (reportPath !== null) lines.push(`Report: ${printable(reportPath)}`);
   return lines.length > 0 ? ["", ...lines] : [];

@@ -10,7 +10,7 @@ import {
   noValue,
   plain,
 } from "./format";
-import { causePill, money, nextMovePrediction } from "./headline";
+import { causePill, nextMovePrediction, usd } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 import { px } from "./marker";
 import { roundUp } from "./scale";
@@ -59,10 +59,7 @@ function columnsOf(result: Result, end: number): readonly Column[] {
         {
           title: "per million",
           className: "number",
-          cell: ({ variant }) =>
-            variant.costPerMillion === null || !result.price
-              ? noValue
-              : money(variant.costPerMillion, result.price.currency),
+          cell: ({ variant }) => (variant.usdPerMillion === null ? noValue : usd(variant.usdPerMillion)),
         },
       ]
     : [];

@@ -1,6 +1,7 @@
 /** Outcomes and their circumstances -> the content of result.json. Pure. */
 import type { LoadResult } from "../../loadgen/load-spec";
 import type { Variant } from "../../model-repo/variant";
+import { usdPerMillionInferences } from "../../pricing/cost";
 import type { JudgedTrial, VariantOutcome } from "../outcome";
 import type { Slo } from "../trial";
 import { answerGoal } from "./goal";
@@ -38,8 +39,6 @@ export interface ResultContext {
   readonly endedEarly: string | null;
   readonly notes: readonly string[];
 }
-
-const secondsPerHour = 3600;
 
 /**
  * @throws Error when an outcome belongs to no variant of the context; ZodError when an outcome breaks the contract (e.g. a rate
@@ -114,9 +113,9 @@ function describeVariant(
     diagnosis: { ...outcome.diagnosis, evidence: { ...outcome.diagnosis.evidence } },
     published: describePublished(variant, outcome),
     timeDilation: context.timeDilationOf(variant),
-    costPerMillion:
+    usdPerMillion:
       context.price && operatingRate
-        ? (context.price.perReplicaHour / (secondsPerHour * operatingRate)) * 1e6
+        ? usdPerMillionInferences(context.price.usdPerReplicaHour, operatingRate)
         : null,
     fittedLaw: outcome.fittedLaw && lawToJson(outcome.fittedLaw),
     measuredS: outcome.trials.reduce((sum, { spec }) => sum + spec.warmupS + spec.measureS, 0),

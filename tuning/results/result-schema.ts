@@ -125,10 +125,10 @@ const variantSchema = z.object({
     })
     .nullable(),
   timeDilation: z.number().min(1).describe("Wall seconds per model second while this variant was measured."),
-  costPerMillion: z
+  usdPerMillion: z
     .number()
     .nullable()
-    .describe("Per million inferences at the operating rate; null without prices."),
+    .describe("US dollars per million inferences at the operating rate; null without prices."),
   fittedLaw: lawSchema.nullable().describe("Service times fitted to the trials."),
   measuredS: z.number().describe("Warm-up and measured windows of all its trials."),
   trials: z.array(trialSchema),
@@ -172,9 +172,11 @@ export const resultSchema = z
       .describe("Answer to --goal-rate; null without one."),
     price: z
       .object({
-        perReplicaHour: z.number().nonnegative(),
-        currency: z.string().regex(/^[A-Z]{3}$/),
-        asOf: z.string(),
+        usdPerReplicaHour: z
+          .number()
+          .nonnegative()
+          .describe("One replica with its node, US dollars an hour."),
+        asOf: z.string().describe("Month of the price table."),
       })
       .nullable(),
     notes: z.array(z.string()),

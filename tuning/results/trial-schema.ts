@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import type { Variant } from "../../model-repo/variant";
-import type { TrialResult, TrialSpec } from "../trial";
+import type { Slo, TrialResult, TrialSpec } from "../trial";
 
 /** A number, or the name of one that JSON lacks. */
 const figure = z.union([z.number(), z.enum(["NaN", "Infinity", "-Infinity"]).transform(Number)]);
@@ -29,7 +29,8 @@ export const publishedSchema = z.looseObject({
   source: z.string(),
 });
 
-export const variantSchema = z.looseObject({
+// Typed by the contract, not by zod's inference: its index signatures would make every reader cast.
+export const variantSchema: z.ZodType<Variant> = z.looseObject({
   name: z.string(),
   artefact: z.looseObject({
     name: z.string(),
@@ -45,7 +46,7 @@ export const variantSchema = z.looseObject({
   queueDelayUs: z.number(),
   preferredBatchSizes: z.array(z.number().int()),
   published: publishedSchema.nullable(),
-}) satisfies z.ZodType<Variant>;
+});
 
 const shapeSchema = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("poisson"), ratePerS: z.number() }),
@@ -59,7 +60,10 @@ const shapeSchema = z.discriminatedUnion("kind", [
   }),
 ]);
 
-export const sloSchema = z.looseObject({ quantile: z.number().gt(0).lt(1), boundMs: z.number().positive() });
+export const sloSchema: z.ZodType<Slo> = z.looseObject({
+  quantile: z.number().gt(0).lt(1),
+  boundMs: z.number().positive(),
+});
 
 export const trialSpecSchema = z.looseObject({
   variant: variantSchema,

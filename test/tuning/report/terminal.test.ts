@@ -61,7 +61,7 @@ describe("renderSummary", () => {
     const shown = renderSummary(none, null, false);
     expect(shown).toContain("No variant held p95 ≤ 100 ms.");
     expect(shown).toContain("Note on original: too slow");
-    expect(shown).toContain("Ended early: the server died. Not measured: tftrt_fp32, ");
+    expect(shown).toContain("Incomplete: the server died. Not measured: tftrt_fp32, ");
   });
 });
 

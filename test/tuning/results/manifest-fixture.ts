@@ -23,7 +23,7 @@ export const manifest: Manifest = {
   images: [{ file: "a.jpg", bytes: 10, sha256: "ab".repeat(32) }],
   imagesHash: "cd".repeat(32),
   variants: variants.map((variant) => ({
-    variant: { ...variant, artefact: { ...variant.artefact } },
+    variant,
     modelHash: null,
     law: lawToJson({
       hostMsPerImage: 0.55,
@@ -32,7 +32,7 @@ export const manifest: Manifest = {
       ingressRequestsPerS: Infinity,
     }),
     timeDilation: 1.5,
-  })) as Manifest["variants"],
+  })),
   startedAt: "2026-03-02T09:30:00.000Z",
   resumedAt: [],
   endedAt: null,

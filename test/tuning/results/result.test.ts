@@ -65,11 +65,11 @@ describe("buildResult", () => {
   });
 
   it("gives the cost of a million inferences at the operating rate, only when there is a price", () => {
-    expect(result.variants.every((variant) => variant.costPerMillion === null)).toBe(true);
-    const price = { perReplicaHour: 0.73, currency: "USD", asOf: "2026-02-01" };
+    expect(result.variants.every((variant) => variant.usdPerMillion === null)).toBe(true);
+    const price = { usdPerReplicaHour: 0.73, asOf: "2026-02" };
     const priced = buildResult(outcomes, { ...context, price });
     const rate = 247 * 0.972;
-    expect(priced.variants[0]?.costPerMillion).toBeCloseTo((0.73 / (3600 * rate)) * 1e6, 9);
+    expect(priced.variants[0]?.usdPerMillion).toBeCloseTo((0.73 / (3600 * rate)) * 1e6, 9);
   });
 
   it("says which variants are missing and why", () => {
