@@ -11,7 +11,9 @@ export type SimulatedShape =
       readonly spawnPerS: number;
       readonly thinkMinS: number;
       readonly thinkMaxS: number;
-    };
+    }
+  /** Arrivals that are known, in order, microseconds. */
+  | { readonly kind: "listed"; readonly timesUs: Float64Array };
 
 /**
  * Planned send times in order, one at a time, until `endUs`. Open loop: the same seed gives the same sequence of unit gaps at
@@ -27,6 +29,7 @@ export class ArrivalSource {
   private readonly gapUs: number;
   private index = 0;
   private atUs = 0;
+  private readonly listedUs: Float64Array | null;
   private readonly heap: SendHeap | null;
   private readonly thinkMinUs: number;
   private readonly thinkSpanUs: number;
@@ -40,6 +43,7 @@ export class ArrivalSource {
     this.random = new Random(seed);
     this.poisson = shape.kind === "poisson";
     this.closed = shape.kind === "users";
+    this.listedUs = shape.kind === "listed" ? shape.timesUs : null;
     if (shape.kind === "users") {
       const { users, spawnPerS, thinkMinS, thinkMaxS } = shape;
       if (!Number.isInteger(users) || users < 1)
@@ -64,10 +68,11 @@ export class ArrivalSource {
       this.nextUs = this.heap.peek();
       return;
     }
-    if (!(shape.ratePerS > 0) || shape.ratePerS === Infinity) {
-      throw new RangeError(`ratePerS is ${shape.ratePerS}; it must be a finite number > 0.`);
+    const ratePerS = shape.kind === "listed" ? 1 : shape.ratePerS;
+    if (!(ratePerS > 0) || ratePerS === Infinity) {
+      throw new RangeError(`ratePerS is ${ratePerS}; it must be a finite number > 0.`);
     }
-    this.gapUs = 1e6 / shape.ratePerS;
+    this.gapUs = 1e6 / ratePerS;
     this.thinkMinUs = 0;
     this.thinkSpanUs = 0;
     this.heap = null;
@@ -82,6 +87,8 @@ export class ArrivalSource {
     } else if (this.poisson) {
       this.atUs += this.gapUs * this.random.nextExponential();
       this.nextUs = this.atUs;
+    } else if (this.listedUs !== null) {
+      this.nextUs = this.index < this.listedUs.length ? this.listedUs[this.index++]! : Infinity;
     } else {
       // From the index, so that rounding never adds up.
       this.nextUs = this.index++ * this.gapUs;
@@ -98,4 +105,35 @@ export class ArrivalSource {
     const nextUs = heap.peek();
     this.nextUs = nextUs >= this.endUs ? Infinity : nextUs;
   }
+}
+
+/**
+ * A draw of the arrivals of a Poisson load of which only the counts per interval are known: each at a random moment of its
+ * interval, after `leadS` seconds of Poisson arrivals at `leadRatePerS`.
+ */
+export function countedArrivals(
+  counts: readonly number[],
+  intervalS: number,
+  leadS: number,
+  leadRatePerS: number,
+  random: Random,
+): Float64Array {
+  const lead: number[] = [];
+  for (let atUs = (random.nextExponential() / leadRatePerS) * 1e6; atUs < leadS * 1e6; ) {
+    lead.push(atUs);
+    atUs += (random.nextExponential() / leadRatePerS) * 1e6;
+  }
+  const timesUs = new Float64Array(lead.length + counts.reduce((sum, count) => sum + count, 0));
+  timesUs.set(lead);
+  let at = lead.length;
+  counts.forEach((count, interval) => {
+    const fromUs = (leadS + interval * intervalS) * 1e6;
+    // Order statistics of `count` uniform moments, from count + 1 exponential gaps.
+    const first = at;
+    let sum = 0;
+    for (let i = 0; i < count; i++) timesUs[at++] = sum += random.nextExponential();
+    const scaleUs = (intervalS * 1e6) / (sum + random.nextExponential());
+    for (let i = first; i < at; i++) timesUs[i] = fromUs + timesUs[i]! * scaleUs;
+  });
+  return timesUs;
 }

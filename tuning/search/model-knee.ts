@@ -1,0 +1,125 @@
+/** Where the knee of a modelled server lies: its long-run SLO rate, by simulation. */
+import { simulate, type SimulatedServer } from "../../serving-model/simulate";
+import type { SimulationResult } from "../../serving-model/window-stats";
+import { capacityPerS } from "../../serving-model/truth";
+import { percentileMs } from "../../serving-model/latency-bins";
+import type { Slo } from "../trial";
+import { excessOfCounts } from "./quantile-excess";
+import { type LoadMode, shapeAt, withOverhead } from "./load-axis";
+
+/** A modelled system under test: the node, and what the path to it adds to every response. */
+export interface ModelledSystem {
+  readonly server: SimulatedServer;
+  /** Milliseconds outside the node, constant. */
+  readonly overheadMs: number;
+}
+
+export interface KneeEffort {
+  /** Seeds, each with a window of its own. */
+  readonly seeds: number;
+  /** Requests simulated a seed, about; the window is that long. */
+  readonly requests: number;
+  /** Shortest and longest window, seconds. */
+  readonly leastS: number;
+  readonly mostS: number;
+}
+
+/** For a decision on the way: about 0.5 % in steep knees, 1 % in flat ones. */
+export const roughEffort: KneeEffort = { seeds: 2, requests: 40_000, leastS: 20, mostS: 120 };
+/** For an answer. */
+export const fineEffort: KneeEffort = { seeds: 4, requests: 120_000, leastS: 60, mostS: 400 };
+
+export interface Knee {
+  /** Requests/s in an open loop, users in a closed one. */
+  readonly value: number;
+  /** Throughput there, requests/s. */
+  readonly ratePerS: number;
+  readonly quantileMs: number;
+  readonly meanBatch: number;
+  readonly gpuBusy: number;
+}
+
+const settleS = 5;
+
+/** Null when the SLO holds at no load. Deterministic: the same system gives the same knee. */
+export function kneeOf(system: ModelledSystem, mode: LoadMode, slo: Slo, effort: KneeEffort, guess?: number): Knee | null {
+  const ceiling = capacityPerS(system.server) * (mode === "users" ? 1 + slo.boundMs / 500 + 1 : 1);
+  const at = (value: number): { y: number; runs: SimulationResult[] } => {
+    const rate = Math.min(value, capacityPerS(system.server));
+    const measureS = Math.min(effort.mostS, Math.max(effort.leastS, effort.requests / rate));
+    const runs = Array.from({ length: effort.seeds }, (_, i) =>
+      simulate(system.server, {
+        shape: withOverhead(shapeAt(mode, value), system.overheadMs),
+        seed: 7001 + i,
+        warmupS: settleS,
+        measureS,
+        sloBoundMs: slo.boundMs,
+      }),
+    );
+    return { y: excessOfCounts(runs, slo, system.overheadMs), runs };
+  };
+  const value = rootOf((v) => at(v).y, Math.min(guess ?? ceiling * 0.9, ceiling * 0.999), ceiling, mode === "users" ? 1 : 0);
+  if (value === null) return null;
+  const { runs } = at(value);
+  const mean = (pick: (run: SimulationResult) => number): number => runs.reduce((sum, run) => sum + pick(run), 0) / runs.length;
+  const counts = new Uint32Array(runs[0]!.responseCounts.length);
+  for (const run of runs) run.responseCounts.forEach((count, bin) => (counts[bin]! += count));
+  return {
+    value,
+    ratePerS: mode === "users" ? mean((run) => run.throughputPerS) : value,
+    quantileMs: percentileMs(counts, slo.quantile) + system.overheadMs,
+    meanBatch: mean((run) => run.meanBatch),
+    gpuBusy: mean((run) => run.gpuBusy),
+  };
+}
+
+/** Least value worth looking at, requests/s or users. */
+const leastValue = 1;
+
+/** Largest value with y <= 0 in log steps: bracket from the guess, then regula falsi with bisection as a safeguard. */
+function rootOf(y: (value: number) => number, guess: number, ceiling: number, leastStep: number): number | null {
+  let low = NaN;
+  let yLow = NaN;
+  let high = NaN;
+  let yHigh = NaN;
+  let value = guess;
+  for (let factor = 1.02; Number.isNaN(low) || Number.isNaN(high); factor *= factor) {
+    const here = y(value);
+    if (here <= 0) {
+      low = value;
+      yLow = here;
+      if (value >= ceiling) return value;
+      if (Number.isNaN(high)) value = Math.min(ceiling, value * factor);
+    } else {
+      high = value;
+      yHigh = here;
+      if (value <= leastValue) return null;
+      if (Number.isNaN(low)) value = Math.max(leastValue, value / factor);
+    }
+  }
+  for (let i = 0; i < 40 && high / low > 1.0008 && high - low > leastStep; i++) {
+    const share = Math.min(0.9, Math.max(0.1, i % 3 === 2 ? 0.5 : yLow / (yLow - yHigh)));
+    const middle = Math.exp(Math.log(low) + share * Math.log(high / low));
+    const here = y(middle);
+    if (here <= 0) [low, yLow] = [middle, here];
+    else [high, yHigh] = [middle, here];
+  }
+  return leastStep > 0 ? Math.round(low) : Math.exp(Math.log(low) + (yLow / (yLow - yHigh)) * Math.log(high / low));
+}
+
+/** The same system, everything in it faster by this factor (below 1: slower). */
+export function spedUp(system: ModelledSystem, factor: number): ModelledSystem {
+  const { law } = system.server;
+  return {
+    ...system,
+    server: {
+      ...system.server,
+      law: {
+        hostMsPerImage: law.hostMsPerImage / factor,
+        gpuMsPerBatch: law.gpuMsPerBatch / factor,
+        gpuMsPerImage: law.gpuMsPerImage / factor,
+        ingressRequestsPerS: law.ingressRequestsPerS * factor,
+      },
+    },
+  };
+}

@@ -1,0 +1,88 @@
+/**
+ * How much faster or slower than its model a server was in a trial: the model is run through the trial's own arrivals, everything
+ * in it sped up by one factor until its quantile is the measured one. Near the knee that factor says where the real knee lies,
+ * whatever the model's small errors are.
+ */
+import { simulate } from "../../serving-model/simulate";
+import { inFlightCap } from "../live-runner";
+import type { TrialResult, TrialSpec } from "../trial";
+import { type ModelledSystem, spedUp } from "./model-knee";
+import { excessCeiling, excessOf, excessOfSimulation } from "./quantile-excess";
+import { withOverhead } from "./load-axis";
+import { arrivalsOf } from "./replay";
+
+export interface SpeedFit {
+  /** ln of the factor; positive: the server is faster than the model. */
+  readonly logSpeed: number;
+  /** -dy / d logSpeed there: how sharply the trial tells speeds apart. 0 when it only gives a limit. */
+  readonly slope: number;
+  /** Measured y. */
+  readonly excess: number;
+  /** y of the model as it is (logSpeed 0). */
+  readonly modelExcess: number;
+}
+
+const widest = 0.7;
+/** Draws that are averaged where the arrivals are not known exactly. */
+const guessedDraws = 3;
+
+/** Null when the trial has no requests. */
+export function fitSpeed(system: ModelledSystem, spec: TrialSpec, result: TrialResult): SpeedFit | null {
+  const measured = excessOf(result.load, spec.slo);
+  if (Number.isNaN(measured)) return null;
+  const excess = modelExcess(system, spec, result);
+  const at0 = excess(0);
+  if (measured >= excessCeiling) return { logSpeed: Math.min(0, limit(excess, measured)), slope: 0, excess: measured, modelExcess: at0 };
+  // y falls with speed: walk from 0 towards the measured value until it is bracketed.
+  const direction = at0 > measured ? 1 : -1;
+  let near = 0;
+  let far = 0;
+  for (let step = 0.005; Math.abs(far) < widest; step *= 2) {
+    far = direction * Math.min(widest, Math.abs(near) + step);
+    if ((excess(far) - measured) * direction <= 0) break;
+    near = far;
+  }
+  for (let i = 0; i < 20 && Math.abs(far - near) > 1e-4; i++) {
+    const middle = (near + far) / 2;
+    if ((excess(middle) - measured) * direction <= 0) far = middle;
+    else near = middle;
+  }
+  const logSpeed = (near + far) / 2;
+  const slope = Math.max(0, (excess(logSpeed - 0.01) - excess(logSpeed + 0.01)) / 0.02);
+  return { logSpeed, slope, excess: measured, modelExcess: at0 };
+}
+
+/** Fastest speed at which the model misses as thoroughly as the server did. */
+function limit(excess: (logSpeed: number) => number, measured: number): number {
+  let low = -widest;
+  let high = widest;
+  for (let i = 0; i < 12; i++) {
+    const middle = (low + high) / 2;
+    if (excess(middle) >= measured) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+function modelExcess(system: ModelledSystem, spec: TrialSpec, result: TrialResult): (logSpeed: number) => number {
+  const arrivals = arrivalsOf(spec, result.load);
+  const draws = Array.from({ length: arrivals.exact ? 1 : guessedDraws }, (_, index) => withOverhead(arrivals.draw(index), system.overheadMs));
+  return (logSpeed) => {
+    const { server, overheadMs } = spedUp(system, Math.exp(logSpeed));
+    const ys = draws.map((shape, draw) =>
+      excessOfSimulation(
+        simulate(server, {
+          shape,
+          seed: 501 + draw,
+          warmupS: spec.warmupS,
+          measureS: spec.measureS,
+          sloBoundMs: spec.slo.boundMs,
+          maxInFlight: inFlightCap(spec),
+        }),
+        spec.slo,
+        overheadMs,
+      ),
+    );
+    return ys.reduce((sum, y) => sum + y, 0) / ys.length;
+  };
+}

@@ -1,0 +1,139 @@
+/**
+ * The search for one variant's SLO rate: probe, predict, locate, confirm. A generator: it yields the next trial and is fed its
+ * result, so it knows no clock and no socket.
+ */
+import type { LoadShape } from "../../loadgen/load-spec";
+import type { Variant } from "../../model-repo/variant";
+import type { ServiceLaw } from "../../serving-model/service-law";
+import type { SearchStrategy, SystemFacts } from "../outcome";
+import type { Slo, TrialResult, TrialSpec } from "../trial";
+import type { SearchBudget } from "./budget";
+import { concludeSearch, intervalOf } from "./conclude";
+import { type LoadMode, shapeAt } from "./load-axis";
+import { nextProbe } from "./probe";
+import { SearchState } from "./search-state";
+
+export interface SearchOptions {
+  readonly variant: Variant;
+  readonly slo: Slo;
+  readonly mode: LoadMode;
+  /** Trials of all variants use the same seeds, so that variants are compared on the same arrivals. */
+  readonly seed: number;
+  readonly budget: SearchBudget;
+  readonly facts: SystemFacts;
+  /** A rate that one wants to reach, requests/s: it is tried itself when it lies near the SLO rate. Default: none. */
+  readonly goalRatePerS?: number | null;
+  /** Laws of other variants, where they are known; for predicting a change of artefact. Default: none. */
+  readonly lawOf?: (variant: Variant) => ServiceLaw | null;
+}
+
+type Trials<Value = void> = Generator<TrialSpec, Value, TrialResult | null>;
+
+/** Loads of the trials near the knee, against the estimate: at it, a little above, a little below. */
+const offsets = [0, 0.012, -0.012] as const;
+/** A goal within this factor of the estimate is tried itself. */
+const goalNear = 1.15;
+/** After an invalid trial: so much less load. */
+const retreat = 0.85;
+
+export function* searchSloRate(options: SearchOptions): SearchStrategy {
+  const state = new SearchState(options);
+  yield* probe(state);
+  if (state.system === null && state.lostInARow < 3) yield* climb(state);
+  yield* approach(state);
+  yield* tryGoal(state);
+  return concludeSearch(state);
+}
+
+/** Runs one trial and takes its result in. False when it stayed invalid. */
+function* trial(
+  state: SearchState,
+  shape: LoadShape,
+  purpose: TrialSpec["purpose"],
+  warmupS: number,
+  measureS: number,
+): Trials<boolean> {
+  const { variant, slo } = state.options;
+  const spec: TrialSpec = { variant, shape, slo, seed: state.takeSeed(), warmupS, measureS, purpose };
+  const result = yield spec;
+  state.add(spec, result);
+  return result !== null;
+}
+
+/** Short trials with a fixed number in flight: they identify the service law. */
+function* probe(state: SearchState): Trials {
+  const { variant, slo, budget } = state.options;
+  for (let done = 0; state.lostInARow < 2; done++) {
+    const step = nextProbe(variant, slo, state.observations, done);
+    if (step === null) break;
+    const shape: LoadShape = {
+      kind: "users",
+      users: step.concurrency,
+      // All at once: they then go through the server as one batch.
+      spawnPerS: step.concurrency * 1000,
+      thinkMinS: 0,
+      thinkMaxS: 0,
+    };
+    yield* trial(state, shape, "probe", step.warmupS * budget.probeScale, step.measureS * budget.probeScale);
+  }
+  state.update();
+}
+
+/** Without a law: doubles the load until the SLO is missed, in short trials. */
+function* climb(state: SearchState): Trials {
+  for (let value = 8; state.lostInARow === 0; value *= 2) {
+    if (!(yield* trial(state, shapeAt(state.options.mode, value), "locate", 0.5, 1.5))) break;
+    if ((state.kneeTrials.at(-1)?.excess ?? 1) > 0) break;
+  }
+  state.lostInARow = 0;
+  state.update();
+}
+
+/** Trials at and around the estimated knee until the interval is narrow enough or the budget is spent. */
+function* approach(state: SearchState): Trials {
+  const { budget, mode } = state.options;
+  const { warmupS, measureS } = budget;
+  for (let tried = 0; tried < budget.mostTrials; tried++) {
+    if (state.judged.length === 0 || state.lostInARow >= 2) return;
+    if (tried > 0 && !state.affords(warmupS + measureS)) return;
+    const value = nextValue(state, tried);
+    const located = state.kneeTrials.length > 0 && Math.abs(Math.log(value / state.kneeTrials.at(-1)!.value)) < 0.05;
+    yield* trial(state, shapeAt(mode, value), located ? "confirm" : "locate", warmupS, measureS);
+    state.update();
+    const interval = intervalOf(state);
+    if (interval === null) continue;
+    const near = state.kneeTrials.filter((seen) => Math.abs(Math.log(seen.value / interval.value)) < 0.05).length;
+    if (near >= budget.leastTrials && interval.relativeHalfWidth <= budget.targetHalfWidth) return;
+  }
+}
+
+function nextValue(state: SearchState, tried: number): number {
+  const { facts, mode } = state.options;
+  const { low, high } = state.clear;
+  const ceiling = Math.min(mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity), state.lostAt * retreat);
+  let value = state.kneeValue ?? (state.kneeTrials.length === 0 ? leastLoad(state) : NaN);
+  // The model has no knee, or one where trials have shown that there is none: bisect between what is known.
+  if (!(value > low && value < high)) {
+    if (low > 0 && high < Infinity) value = Math.sqrt(low * high);
+    else value = low > 0 ? low * 1.5 : high < Infinity ? high / 1.5 : leastLoad(state);
+  } else {
+    value *= 1 + offsets[tried % offsets.length]!;
+  }
+  return Math.max(mode === "users" ? 1 : 0.1, Math.min(value, ceiling));
+}
+
+/** A load low enough to show whether the SLO holds at all, high enough for a verdict within the window. */
+function leastLoad({ options: { budget } }: SearchState): number {
+  return 80 / budget.measureS;
+}
+
+/** The goal's own trial, if the goal lies so near that the estimate alone does not answer it. */
+function* tryGoal(state: SearchState): Trials {
+  const { goalRatePerS, mode, budget } = state.options;
+  const interval = intervalOf(state);
+  if (goalRatePerS == null || interval === null || mode === "users") return;
+  if (Math.abs(Math.log(goalRatePerS / interval.value)) > Math.log(goalNear)) return;
+  if (!state.affords(budget.warmupS + budget.measureS)) return;
+  yield* trial(state, shapeAt(mode, goalRatePerS), "verify", budget.warmupS, budget.measureS);
+  state.update();
+}
