@@ -72,7 +72,8 @@ export class Network extends pulumi.ComponentResource {
             { rangeName: "services", ipCidrRange: args.serviceCidr },
           ],
         },
-        { parent: this },
+        // A range that a cluster uses cannot be changed, and a second subnetwork with the same ranges would overlap.
+        { parent: this, replaceOnChanges: ["ipCidrRange", "secondaryIpRanges"], deleteBeforeReplace: true },
       );
       this.addNat(name, args, vpc.id);
       this.network = vpc.selfLink;
