@@ -28,6 +28,12 @@ const STANDARD: InvokeFixtures = {
     const selfLink = `https://www.googleapis.com/compute/v1/projects/${project}/global/images/${name}`;
     return { id: `projects/${project}/global/images/${name}`, project, name, selfLink, diskSizeGb: 50 };
   },
+  // One object under whatever prefix is asked for: every model has been converted.
+  "gcp:storage/getBucketObjects:getBucketObjects": (args) => ({
+    id: "objects",
+    bucket: text(at(args, "bucket"), "bucket"),
+    bucketObjects: [{ name: `${text(at(args, "prefix"), "")}model.savedmodel/saved_model.pb` }],
+  }),
   "gcp:container/getCluster:getCluster": (args) => ({
     id: `projects/${text(at(args, "project"), "test-project")}/locations/${text(at(args, "location"), "us-central1")}/clusters/${text(at(args, "name"), "adopted")}`,
     name: text(at(args, "name"), "adopted"),

@@ -136,7 +136,8 @@ export class Monitor {
   progress(): string {
     const last = this.recording.all.at(-1);
     const open = [...this.running.values()];
-    return `${this.recording.all.length} resources registered, the last ${last?.urn ?? "none"}; calls not answered: ${open.join(", ") || "none"}`;
+    const said = this.recording.complaints.map((line) => `\n${line}`).join("");
+    return `${this.recording.all.length} resources registered, the last ${last?.urn ?? "none"}; calls not answered: ${open.join(", ") || "none"}${said}`;
   }
 
   private monitorService(): UntypedServiceImplementation {
@@ -304,7 +305,7 @@ export class Monitor {
     before: Registration | undefined,
   ): { id: string; outputs: PropertyMap } {
     if (operation === "same" && before !== undefined) return { id: before.id, outputs: before.outputs };
-    const identity = identityOf(asked);
+    const identity = identityOf(asked, operation === "replace" ? before?.id : undefined);
     const computed = computedOutputs(asked.type, asked.inputs, identity, this.options.outputs);
     const outputs = withSecrets({ ...asked.inputs, ...computed }, asked);
     if (this.options.mode === "up") return { id: identity.id, outputs };

@@ -3,7 +3,6 @@
  * shape and stability matter: the same resource answers the same in every run.
  */
 import { createHash } from "node:crypto";
-import { PROJECT_NUMBER } from "./invokes";
 import { at, Secret, Unknown, UNKNOWN, type PropertyMap, type PropertyValue } from "./property-value";
 import type { Registration } from "./recording";
 
@@ -146,9 +145,16 @@ export function computedOutputs(
   return { name: identity.name, ...computed?.(inputs, identity) };
 }
 
-/** Id and name that a resource gets; the automatic name is the logical one with a suffix, as the providers do it. */
-export function identityOf(asked: Pick<Registration, "type" | "urn" | "name" | "inputs">): Identity {
-  const automatic = `${asked.name}-${suffixOf(asked.urn)}`;
+/**
+ * Id and name that a resource gets; the automatic name is the logical one with a suffix, as the providers do it.
+ *
+ * @param replaced id of the resource that this one replaces: its successor has another automatic name
+ */
+export function identityOf(
+  asked: Pick<Registration, "type" | "urn" | "name" | "inputs">,
+  replaced = "",
+): Identity {
+  const automatic = `${asked.name}-${suffixOf(asked.urn + replaced)}`;
   const { inputs } = asked;
   if (asked.type.startsWith("kubernetes:")) {
     const name = at(inputs, "metadata.name") ?? automatic;
@@ -162,11 +168,10 @@ export function identityOf(asked: Pick<Registration, "type" | "urn" | "name" | "
       id: `projects/${shown(inputs.project)}/locations/${shown(inputs.location)}/clusters/${shown(name)}`,
     };
   }
-  if (asked.type === "gcp:organizations/project:Project") return { name, id: `projects/${PROJECT_NUMBER}` };
   return {
     name,
     id: asked.type.startsWith("pulumi:providers:")
-      ? suffixOf(asked.urn)
+      ? suffixOf(asked.urn + replaced)
       : `${asked.type.split(":")[2] ?? "id"}/${shown(name)}`,
   };
 }

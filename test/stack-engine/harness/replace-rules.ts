@@ -92,6 +92,7 @@ const GCP_REPLACE: Readonly<Record<string, readonly string[]>> = {
     "enableKubernetesAlpha",
     "enableTpu",
     "nodeConfig",
+    "privateClusterConfig.enablePrivateNodes",
     "privateClusterConfig.masterIpv4CidrBlock",
     "privateClusterConfig.privateEndpointSubnetwork",
     "confidentialNodes",
@@ -157,6 +158,7 @@ const GCP_REPLACE: Readonly<Record<string, readonly string[]>> = {
 const KUBERNETES_ALWAYS = ["metadata.name", "metadata.namespace", "apiVersion", "kind"];
 
 const KUBERNETES_REPLACE: Readonly<Record<string, readonly string[]>> = {
+  "kubernetes:apps/v1:DaemonSet": ["spec.selector"],
   "kubernetes:apps/v1:Deployment": ["spec.selector"],
   "kubernetes:apps/v1:StatefulSet": [
     "spec.podManagementPolicy",
@@ -166,7 +168,14 @@ const KUBERNETES_REPLACE: Readonly<Record<string, readonly string[]>> = {
     "spec.volumeClaimTemplates",
   ],
   "kubernetes:batch/v1:Job": ["spec.completions", "spec.parallelism", "spec.selector", "spec.template"],
-  "kubernetes:core/v1:PersistentVolumeClaim": ["spec"],
+  "kubernetes:core/v1:PersistentVolume": ["spec.csi"],
+  // Not the size: a claim grows in place (pulumi-kubernetes#1665).
+  "kubernetes:core/v1:PersistentVolumeClaim": [
+    "spec.accessModes",
+    "spec.selector",
+    "spec.storageClassName",
+    "spec.volumeName",
+  ],
   "kubernetes:core/v1:Service": ["spec.clusterIP"],
   "kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding": ["roleRef"],
   "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding": ["roleRef"],

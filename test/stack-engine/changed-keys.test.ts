@@ -1,0 +1,249 @@
+/** One changed key at a time: what an up would do to a stack that stands, and to nothing else. */
+import { beforeAll, describe, expect, it } from "vitest";
+import { diff, summary, type Recording } from "./harness";
+import { preview, up, type Overrides } from "./real-stack";
+
+let standing: Recording;
+beforeAll(async () => {
+  standing = await up("dev");
+});
+
+const stepsOf = async (overrides: Overrides): Promise<string[]> =>
+  summary(diff(standing, await up("dev", overrides, { prior: standing })));
+
+const TRITON = "kubernetes:apps/v1:Deployment triton";
+const GPU_POOL = "gcp:container/nodePool:NodePool gpu-pool";
+const CONVERTER = "gcp:compute/instance:Instance converter";
+const CONVERSION = [
+  `update ${CONVERTER} (metadata.startup-script)`,
+  "update gcp:storage/bucketObject:BucketObject models-conversion-plan (content)",
+];
+const driverOfGoogle = (): string[] => [
+  "delete kubernetes:apps/v1:DaemonSet gpu-driver",
+  "delete triton-slo:index:GpuDriver gpu-driver",
+  `replace ${GPU_POOL} (nodeConfig.guestAccelerators[0].gpuDriverInstallationConfig.gpuDriverVersion)`,
+];
+
+describe("serving", () => {
+  it("another variant of the repository changes Triton's arguments and what is converted first", async () => {
+    const steps = await stepsOf({ variant: "tftrt_int8_bs16_count4" });
+    expect(steps).toEqual([
+      CONVERSION[0],
+      CONVERSION[1],
+      `update ${TRITON} (spec.template.metadata.annotations["triton-slo/config-hash"], spec.template.spec.containers[0].args[3])`,
+    ]);
+  });
+
+  it("an inline variant uploads its configuration and restarts Triton with it", async () => {
+    const variant = { artefact: "tftrt_fp16_bs64", maxBatchSize: 32, instanceCount: 2, queueDelayUs: 5000 };
+    const steps = await stepsOf({ variant });
+    expect(steps.filter((step) => step.startsWith("create"))).toHaveLength(2);
+    for (const step of steps) {
+      expect(step).toMatch(/BucketObject|Deployment triton|Instance converter \(metadata\.startup-script\)/);
+      expect(step).not.toMatch(/^(replace|delete)/);
+    }
+  });
+
+  it("a shorter repository deletes uploaded objects only", async () => {
+    const steps = await stepsOf({ repositoryVariants: ["original"] });
+    expect(steps.filter((step) => !CONVERSION.includes(step))).toHaveLength(10);
+    for (const step of steps.filter((item) => !CONVERSION.includes(item)))
+      expect(step).toMatch(/^delete .*BucketObject/);
+  });
+
+  const updates: [string, Overrides, string[]][] = [
+    [
+      "a new Triton release",
+      { tritonVersion: "24.12" },
+      [...CONVERSION, `update ${TRITON} (spec.template.spec.containers[0].image)`],
+    ],
+    [
+      "more gRPC threads",
+      { grpcThreads: 16 },
+      [`update ${TRITON} (spec.template.spec.containers[0].args[11])`],
+    ],
+    [
+      "a longer load budget",
+      { modelLoadBudgetS: 900 },
+      [`update ${TRITON} (spec.template.spec.containers[0].startupProbe.failureThreshold)`],
+    ],
+    [
+      "sleep",
+      { asleep: true },
+      [
+        "update kubernetes:apps/v1:Deployment load-workers (spec.replicas)",
+        `update ${TRITON} (spec.replicas)`,
+      ],
+    ],
+    ["another SLO", { sloPercentile: 99 }, []],
+  ];
+  it.each(updates)("%s is an update", async (_name, overrides, expected) => {
+    const steps = await stepsOf(overrides);
+    expect(
+      steps.filter((step) => !/Grafana|grafana|prometheus-config|StatefulSet prometheus/.test(step)),
+    ).toEqual(expected);
+  });
+
+  it("a second server makes room for itself: no surge, and a disruption budget", async () => {
+    const steps = await stepsOf({ replicas: 2, gpuMaxNodes: 2 });
+    expect(steps.filter((step) => !step.includes("prometheus"))).toEqual([
+      "create kubernetes:policy/v1:PodDisruptionBudget triton-disruption",
+      `update ${GPU_POOL} (autoscaling.totalMaxNodeCount)`,
+      `update ${TRITON} (spec.replicas, spec.strategy.type, spec.strategy.rollingUpdate)`,
+    ]);
+  });
+});
+
+describe("GPU nodes", () => {
+  // terraform-provider-google#23248: the driver version cannot be changed in place; container-engine-accelerators#107: a
+  // DaemonSet does not upgrade a loaded driver either. So new nodes, and nothing else.
+  it.each(["gke-default", "gke-latest"])(
+    "driver mode %s replaces the T4 pool and nothing else",
+    async (driverMode) => {
+      expect(await stepsOf({ driverMode })).toEqual(driverOfGoogle());
+    },
+  );
+
+  it("the replaced pool has an automatic name, so the new one comes before the old one goes", () => {
+    const pool = standing.one("gcp:container/nodePool:NodePool", "gpu-pool");
+    expect(pool.inputs.name).toBeUndefined();
+    expect(pool.deleteBeforeReplace).toBeFalsy();
+  });
+
+  const cases: [string, Overrides, string[]][] = [
+    [
+      "one more node is an update",
+      { gpuMaxNodes: 2 },
+      [`update ${GPU_POOL} (autoscaling.totalMaxNodeCount)`],
+    ],
+    // pulumi-gcp#412, terraform-provider-google#6901
+    ["another count at creation changes nothing later", { gpuInitialNodes: 1 }, []],
+    ["Spot or not replaces the pool", { gpuSpot: false }, [`replace ${GPU_POOL} (nodeConfig.spot)`]],
+    [
+      "a second zone is an update of the pools",
+      { zones: ["us-central1-a", "us-central1-b"] },
+      [
+        `update ${GPU_POOL} (nodeLocations[1])`,
+        "update gcp:container/nodePool:NodePool load-pool (nodeLocations[1])",
+      ],
+    ],
+  ];
+  it.each(cases)("%s", async (_name, overrides, expected) => {
+    expect(await stepsOf(overrides)).toEqual(expected);
+  });
+
+  it("another machine rolls the nodes in place", async () => {
+    const steps = await stepsOf({ gpuMachineType: "n1-standard-4", tritonCpu: 3, tritonMemoryGi: 8 });
+    expect(steps[0]).toBe(`update ${GPU_POOL} (nodeConfig.machineType)`);
+    expect(steps).toHaveLength(2);
+    expect(steps[1]).toMatch(/^update kubernetes:apps\/v1:Deployment triton \(.*resources/);
+  });
+});
+
+describe("cluster", () => {
+  // pulumi-kubernetes#1148, #2745, #4019: the endpoint is unknown while the cluster is updated, and clusterIdentifier keeps
+  // that from replacing everything in the cluster.
+  it.each([
+    { labels: { team: "vision" } },
+    { releaseChannel: "STABLE" },
+    { deletionProtection: "on" },
+  ] as Overrides[])("an update of the cluster replaces nothing: %j", async (overrides) => {
+    const steps = diff(standing, await preview("dev", overrides, { prior: standing }));
+    const provider = steps.find(({ type }) => type === "pulumi:providers:kubernetes");
+    expect(provider).toMatchObject({ operation: "update", changed: ["kubeconfig"] });
+    expect(steps.filter(({ operation }) => operation !== "update")).toEqual([]);
+    expect(steps.filter(({ type }) => type.startsWith("kubernetes:"))).toEqual([]);
+  });
+
+  it.each([{ kubeconfigAuth: "token" }, { controlPlaneAccess: "private" }] as Overrides[])(
+    "another way to reach the cluster updates the provider and no object: %j",
+    async (overrides) => {
+      const steps = await stepsOf(overrides);
+      expect(steps).toContain("update pulumi:providers:kubernetes kubernetes (kubeconfig)");
+      expect(steps.filter((step) => / kubernetes:|^replace/.test(step))).toEqual([]);
+    },
+  );
+
+  it("a new token at every run is no change of any object (pulumi#4981)", async () => {
+    const token = (accessToken: string) => ({
+      invokes: { "gcp:organizations/getClientConfig:getClientConfig": () => ({ id: "c", accessToken }) },
+    });
+    const before = await up("dev", { kubeconfigAuth: "token" }, token("first"));
+    const after = await up("dev", { kubeconfigAuth: "token" }, { ...token("second"), prior: before });
+    expect(summary(diff(before, after))).toEqual([
+      "update pulumi:providers:kubernetes kubernetes (kubeconfig)",
+    ]);
+  });
+
+  it.each([
+    { subnetCidr: "10.40.0.0/20" },
+    { podCidr: "10.64.0.0/16" },
+    { serviceCidr: "10.80.0.0/20" },
+  ] as Overrides[])("other addresses replace the cluster, as Pulumi.yaml says: %j", async (overrides) => {
+    const steps = diff(standing, await up("dev", overrides, { prior: standing }));
+    expect(steps.find(({ type }) => type === "gcp:container/cluster:Cluster")?.operation).toBe("replace");
+  });
+});
+
+describe("monitoring, load and conversion", () => {
+  it("a larger disk grows in place and keeps its data", async () => {
+    const steps = await stepsOf({ prometheusDiskGi: 40 });
+    expect(steps).toContain("update gcp:compute/disk:Disk prometheus-disk (size)");
+    for (const step of steps) expect(step).toMatch(/^update/);
+  });
+
+  it("longer retention restarts Prometheus only", async () => {
+    expect(await stepsOf({ retentionDays: 30 })).toEqual([
+      "update kubernetes:apps/v1:StatefulSet prometheus (spec.template.spec.containers[0].args[2])",
+    ]);
+  });
+
+  it("other readings restart what reads its configuration at start", async () => {
+    const steps = await stepsOf({ scrapeIntervalS: 10 });
+    for (const pod of ["Deployment grafana", "StatefulSet prometheus"]) {
+      expect(steps.some((step) => step.includes(pod) && step.includes("config-hash"))).toBe(true);
+    }
+    for (const step of steps) expect(step).toMatch(/grafana|prometheus/);
+  });
+
+  it("more load workers are an update", async () => {
+    expect(await stepsOf({ loadWorkers: 6 })).toEqual([
+      "update kubernetes:apps/v1:Deployment load-workers (spec.replicas)",
+    ]);
+  });
+
+  it("no conversion VM deletes the VM with its account, and leaves what it made", async () => {
+    const steps = await stepsOf({ conversionVm: false });
+    for (const step of steps) expect(step).toMatch(/^delete .*(onver|writer|iap-ssh)/);
+    expect(steps.some((step) => step.includes("Bucket models"))).toBe(false);
+  });
+
+  it("a new Deep Learning VM image of the family does not replace the VM", async () => {
+    const newer = {
+      "gcp:compute/getImage:getImage": () => ({
+        id: "newer",
+        name: "newer",
+        selfLink: "https://newer",
+        diskSizeGb: 50,
+      }),
+    };
+    expect(diff(standing, await up("dev", {}, { prior: standing, invokes: newer }))).toEqual([]);
+  });
+
+  it("no load generator and no monitoring leave serving alone", async () => {
+    const steps = await stepsOf({ loadGenerator: false, monitoring: false });
+    for (const step of steps) expect(step).toMatch(/^delete|NetworkPolicy triton|sweep-access/);
+    expect(steps.some((step) => step.includes(TRITON))).toBe(false);
+  });
+
+  it("a budget adds its alert and the API it needs", async () => {
+    const steps = await stepsOf({ budget: 100, billingAccount: "ABCDEF-012345-6789AB" });
+    expect(steps).toEqual(
+      expect.arrayContaining([
+        "create gcp:billing/budget:Budget budget",
+        "create gcp:projects/service:Service services-billingbudgets",
+      ]),
+    );
+    expect(steps.filter((step) => /^(replace|delete)/.test(step))).toEqual([]);
+  });
+});
