@@ -160,6 +160,10 @@ function kinds(gke: Gke): Record<string, Kind> {
           ? `Error trying to delete bucket ${thing.id} containing objects without force_destroy set to true`
           : undefined;
       },
+      remove: async (thing, world) => {
+        for (const object of world.all(objectType).filter((one) => one.inputs.bucket === thing.id))
+          world.remove(object);
+      },
     },
     [objectType]: {
       api: "storage.googleapis.com",

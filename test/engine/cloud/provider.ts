@@ -20,7 +20,7 @@ import { PackageTypings } from "./typings";
 import type { Operation, Thing, Values, World } from "./world";
 
 const struct = (values: Values): Struct => Struct.fromJavaScript(values as Record<string, JavaScriptValue>);
-const values = (message: Struct | undefined): Values => (message?.toJavaScript() ?? {});
+const values = (message: Struct | undefined): Values => message?.toJavaScript() ?? {};
 const typeOf = (urn: string): string => urn.split("::")[2]?.split("$").pop() ?? "";
 const nameOf = (urn: string): string => urn.split("::").slice(3).join("::");
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -5,12 +5,15 @@ import { createServer } from "node:net";
 
 /**
  * The shell holds a pipe from this process. When the pipe closes, because we said so or because this process was killed,
- * the program gets SIGTERM. A parent-death signal would do the same but cannot be set from Node.
+ * the program gets SIGTERM, and SIGKILL after 5 s: an API server whose etcd is gone waits for it. A parent-death signal would do the same but cannot be set from Node.
  */
 const supervisor = `exec 3<&0
 "$@" </dev/null 3<&- &
 program=$!
-( cat <&3 >/dev/null; kill "$program" 2>/dev/null ) >/dev/null 2>&1 &
+( cat <&3 >/dev/null
+  kill "$program"
+  for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.5; kill -0 "$program" || exit; done
+  kill -9 "$program" ) >/dev/null 2>&1 &
 exec 3<&- </dev/null
 wait "$program"`;
 

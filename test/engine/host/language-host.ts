@@ -26,7 +26,7 @@ interface RuntimeOptions {
 }
 
 function optionsOf(info: proto.ProgramInfo | undefined): RuntimeOptions {
-  return (info?.getOptions()?.toJavaScript() ?? {});
+  return info?.getOptions()?.toJavaScript() ?? {};
 }
 
 function start(
