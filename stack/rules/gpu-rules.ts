@@ -33,6 +33,7 @@ export const gpuRules: readonly ConfigRule[] = [
   {
     keys: ["zones", "region", "gpuType", "acceleratorZones"],
     problem: ({ zones, zonesUsed, region, gpuType, knownZones }) => {
+      if (!(gpuType in accelerators)) return null;
       const outside = zones.filter((zone) => !zone.startsWith(`${region}-`));
       if (outside.length > 0)
         return `${outside.join(", ")} is not in region ${region}; use zones of one region`;
@@ -73,15 +74,11 @@ export const gpuRules: readonly ConfigRule[] = [
       gpuMinNodes > gpuMaxNodes ? `${gpuMinNodes} is above gpuMaxNodes ${gpuMaxNodes}` : null,
   },
   {
-    keys: ["gpuInitialNodes", "gpuMaxNodes"],
-    problem: ({ gpuInitialNodes, gpuMaxNodes }) =>
-      gpuInitialNodes > gpuMaxNodes ? `${gpuInitialNodes} is above gpuMaxNodes ${gpuMaxNodes}` : null,
-  },
-  {
-    keys: ["gpuInitialNodes", "zones", "clusterLocation", "gpuMaxNodes"],
+    keys: ["gpuInitialNodes", "gpuMaxNodes", "zones", "acceleratorZones", "region", "gpuType"],
     problem: ({ gpuInitialNodes, zonesUsed, gpuMaxNodes }) =>
-      gpuInitialNodes * zonesUsed.length > gpuMaxNodes && gpuInitialNodes > 0
-        ? `counts per zone: ${gpuInitialNodes} in each of ${zonesUsed.length} zones is above gpuMaxNodes ${gpuMaxNodes}; name fewer zones, or use 0`
+      gpuInitialNodes * zonesUsed.length > gpuMaxNodes
+        ? `counts per zone: ${gpuInitialNodes} in each of ${zonesUsed.length} zones is above gpuMaxNodes ${gpuMaxNodes}; ` +
+          `name fewer zones, or use a smaller number`
         : null,
   },
   {

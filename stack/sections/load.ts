@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import * as components from "../../components";
 import type { StackConfig } from "../derived-config";
+import { imageContentTag } from "../image-content";
 import { workerCpu } from "../load-sizing";
 import type { ClusterSection } from "./cluster";
 import type { Kubernetes } from "./kubernetes";
@@ -67,7 +68,7 @@ function loadImage(config: StackConfig, project: Project): components.LoadGenera
       given: config.loadImage || undefined,
       registryUrl: registry.url,
       contextFolder: projectFolder,
-      tag: "0.1.0",
+      tag: imageContentTag(projectFolder),
     },
     { dependsOn: [registry] },
   );
