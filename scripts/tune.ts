@@ -8,6 +8,7 @@ import { openLocalTarget } from "../targets/local";
 import { LiveView } from "../tuning/report/live-view";
 import { renderSummary } from "../tuning/report/terminal";
 import { newestUnfinished, reportFileName, ResultsFolder, runName } from "../tuning/results/results-folder";
+import type { Manifest } from "../tuning/results/manifest";
 import { ResultsError } from "../tuning/results/results-error";
 import { tune } from "../tuning/tune";
 import packageJson from "../package.json";
@@ -55,6 +56,7 @@ async function run(options: TuneOptions): Promise<ExitCode> {
       workers: options.workers,
       timeDilation: options.timeDilation,
       cores: availableParallelism(),
+      knownDilations: dilationsOf(folder.previousManifest),
     });
     try {
       const result = await tune(
@@ -89,6 +91,14 @@ async function run(options: TuneOptions): Promise<ExitCode> {
     view.close();
     folder.close();
   }
+}
+
+/** What an interrupted sweep chose: going on with other factors would plan other trials. */
+function dilationsOf(manifest: Manifest | null): Map<string, number> {
+  const known = (manifest?.variants ?? []).map(
+    ({ variant, timeDilation }) => [variant.name, timeDilation] as const,
+  );
+  return new Map(known.filter((entry): entry is readonly [string, number] => entry[1] !== null));
 }
 
 function resultsFolderFor(options: TuneOptions): string {

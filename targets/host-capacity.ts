@@ -57,11 +57,8 @@ function answeredPerS(result: LoadResult): number {
   return (result.response.count * 1000) / (result.measuredToUnixMs - result.measuredFromUnixMs);
 }
 
-/**
- * Wall seconds per model second for a variant that answers at most `variantCapacityPerS`, rounded up to a tenth.
- * @param attempts times that a trial of this variant was limited by the client or the host: each slows time by another half
- */
-export function dilationFor(variantCapacityPerS: number, hostCapacityPerS: number, attempts: number): number {
-  const needed = (variantCapacityPerS / (hostCapacityPerS * USABLE_SHARE)) * 1.5 ** attempts;
+/** Wall seconds per model second for a variant that answers at most `variantCapacityPerS`, rounded up to a tenth. */
+export function dilationFor(variantCapacityPerS: number, hostCapacityPerS: number): number {
+  const needed = variantCapacityPerS / (hostCapacityPerS * USABLE_SHARE);
   return Math.max(1, Math.ceil(needed * 10) / 10);
 }

@@ -6,7 +6,7 @@ import { startLocalCluster } from "../loadgen/local-cluster";
 import type { LoadClient } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
 import { writeRepository } from "../model-repo/write-repository";
-import { simulatedServerFor } from "../serving-model/t4";
+import { serviceLawFor } from "../serving-model/t4";
 import { capacityPerS } from "../serving-model/truth";
 import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget, TargetEndpoints } from "../tuning/target";
@@ -22,11 +22,20 @@ export interface LocalTargetOptions {
   readonly workers: number | null;
   /** Wall seconds per model second for all variants; null: chosen for each by a probe of this machine. */
   readonly timeDilation: number | null;
+  /** Factors by variant of an interrupted sweep that goes on: its trials were planned with them. */
+  readonly knownDilations: ReadonlyMap<string, number>;
 }
+
+/** After a trial that the machine limited, time runs slower by this factor. */
+const SLOWDOWN = 1.5;
 
 /** Each worker keeps about a core busy, and the server needs one too. */
 function defaultWorkers(cores: number): number {
   return Math.max(1, Math.min(4, Math.floor(cores / 2)));
+}
+
+function capacityOf(variant: Variant): number {
+  return capacityPerS({ ...variant, dynamicBatching: true, law: serviceLawFor(variant) });
 }
 
 class LocalControl implements ServerControl {
@@ -42,17 +51,21 @@ class LocalControl implements ServerControl {
   ) {}
 
   /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
+  /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
   async serve(variant: Variant): Promise<string> {
-    if (this.options.timeDilation === null && this.hostCapacityPerS === null) await this.probe(variant);
     await this.restart(variant, this.timeDilation(variant));
     return variant.name;
   }
 
   timeDilation(variant: Variant): number {
-    if (this.options.timeDilation !== null) return this.options.timeDilation;
-    if (this.hostCapacityPerS === null) return 1;
-    const attempts = this.slowdowns.get(variant.name) ?? 0;
-    return dilationFor(capacityPerS(simulatedServerFor(variant)), this.hostCapacityPerS, attempts);
+    const { timeDilation, knownDilations } = this.options;
+    if (timeDilation !== null) return timeDilation;
+    const slowdown = SLOWDOWN ** (this.slowdowns.get(variant.name) ?? 0);
+    const known = knownDilations.get(variant.name);
+    if (known !== undefined) return known * slowdown;
+    if (this.hostCapacityPerS === null)
+      throw new Error("the time dilation is not known before the machine was probed");
+    return dilationFor(capacityOf(variant), this.hostCapacityPerS) * slowdown;
   }
 
   /** After a trial that the machine limited: the next one runs in slower time. */
@@ -80,22 +93,28 @@ class LocalControl implements ServerControl {
     this.server = null;
   }
 
-  private async restart(variant: Variant, timeDilation: number): Promise<void> {
+  private async restart(variant: Variant, timeDilation: number): Promise<LocalServer> {
     await this.stop();
-    this.server = await LocalServer.start({ repository: this.folder, modelName: variant.name, timeDilation });
-    this.repository = new RepositoryControl({ addresses: [this.server.grpcAddress] });
+    const server = await LocalServer.start({
+      repository: this.folder,
+      modelName: variant.name,
+      timeDilation,
+    });
+    this.server = server;
+    this.repository = new RepositoryControl({ addresses: [server.grpcAddress] });
+    return server;
   }
 
   /** The variant that answers most is served in undilated time, so that the machine is what limits. */
-  private async probe(anyVariant: Variant): Promise<void> {
-    const fastest = this.options.variants.reduce(
-      (best, variant) =>
-        capacityPerS(simulatedServerFor(variant)) > capacityPerS(simulatedServerFor(best)) ? variant : best,
-      anyVariant,
+  async probeHost(): Promise<void> {
+    const { variants, knownDilations, timeDilation, imageFolder } = this.options;
+    if (timeDilation !== null || variants.every(({ name }) => knownDilations.has(name))) return;
+    const fastest = variants.reduce((best, variant) =>
+      capacityOf(variant) > capacityOf(best) ? variant : best,
     );
-    await this.restart(fastest, 1);
-    const address = this.server!.grpcAddress;
-    this.hostCapacityPerS = await probeHostCapacity(this.load, fastest, address, this.options.imageFolder);
+    const server = await this.restart(fastest, 1);
+    this.hostCapacityPerS = await probeHostCapacity(this.load, fastest, server.grpcAddress, imageFolder);
+    await this.stop();
   }
 }
 
@@ -110,6 +129,7 @@ export async function openLocalTarget(
     await writeRepository(options.variants, folder);
     load = await startLocalCluster({ workers });
     const control = new LocalControl(folder, load, options);
+    await control.probeHost();
     const client = load;
     return {
       kind: "local",

@@ -16,7 +16,9 @@ import { describeHost, lawToJson, type Manifest } from "./results/manifest";
 import type { Result } from "./results/result-schema";
 import type { ResultsFolder } from "./results/results-folder";
 import { pointLogStore } from "./results/trial-store";
-import { searchStrategy, type SearchEffort, type SearchLoad } from "./search/strategy";
+import { budgetFor, type BudgetPreset } from "./search/budget";
+import type { LoadMode } from "./search/load-axis";
+import { searchSloRate } from "./search/strategy";
 import { runSweep, type SweepEvent } from "./sweep";
 import type { OpenTarget } from "./target";
 import type { Slo } from "./trial";
@@ -26,8 +28,8 @@ export interface TuneSettings {
   readonly slo: Slo;
   /** Rate that is to be reached; null when only the limit is asked for. */
   readonly goalRatePerS: number | null;
-  readonly load: SearchLoad;
-  readonly effort: SearchEffort;
+  readonly load: LoadMode;
+  readonly effort: BudgetPreset;
   readonly seed: number;
   readonly imageFolder: string;
   readonly transport: LoadSpec["transport"];
@@ -138,14 +140,15 @@ export async function tune(
     runSweep({
       variants: settings.variants,
       strategyFor: (variant) =>
-        searchStrategy({
+        searchSloRate({
           variant,
           slo: settings.slo,
-          load: settings.load,
-          effort: settings.effort,
+          mode: settings.load,
           seed: settings.seed,
-          goalRatePerS: settings.goalRatePerS,
+          budget: budgetFor(settings.effort, target.timeDilation(variant)),
           facts: target.facts,
+          goalRatePerS: settings.goalRatePerS,
+          lawOf: target.simulated ? serviceLawFor : undefined,
         }),
       runner,
       store,
