@@ -79,9 +79,9 @@ export interface Counts {
 
 /** One model-time interval of the measured window. */
 export interface IntervalResult extends Counts {
-  /** Index from the start of the measured window; intervals are `intervalS` long. */
+  /** Index from the start of the measured window; intervals are `intervalS` long, the last one may be shorter. */
   readonly index: number;
-  /** Sum of response times of answered requests, milliseconds, and their number: for the mean. */
+  /** Sum of response times of correctly answered requests (ok + late - shed), milliseconds, and their number: for the mean. */
   readonly responseSumMs: number;
   readonly answered: number;
   /** In flight over all workers at the interval's end. */
@@ -94,15 +94,21 @@ export interface GeneratorHealth {
   readonly latenessP99Ms: number;
   /** Event-loop delay, milliseconds; worst worker. */
   readonly loopDelayP99Ms: number;
-  /** CPU seconds per wall second, worst worker; busy-waiting of the timer excluded. */
+  /** CPU seconds per wall second, worst worker. No busy-waiting is in it: the send timer sleeps. */
   readonly cpuShare: number;
   /** Bytes sent per wall second over all workers, in megabytes. */
   readonly wireMBPerS: number;
-  /** Sent requests over planned requests, 0..1. */
+  /**
+   * Requests sent before the measured window ended over planned requests, 0..1. Shed requests count as sent: the in-flight cap, that is
+   * a slow server, kept them back, not a slow client.
+   */
   readonly achievedShare: number;
 }
 
-/** Percentiles by nearest rank: the smallest value whose cumulative count is >= p n. Milliseconds, undilated. */
+/**
+ * Percentiles of correctly answered requests by nearest rank: the smallest value whose cumulative count is >= p n, at most 0.1 % too
+ * small. Milliseconds, undilated. NaN when count is 0: there is no percentile of nothing.
+ */
 export interface LatencySummary {
   readonly count: number;
   readonly meanMs: number;
@@ -131,7 +137,9 @@ export interface LoadResult {
   readonly health: GeneratorHealth;
   /** Errors by class, e.g. {"UNAVAILABLE": 3, "wrong-answer": 1}. */
   readonly errors: Readonly<Record<string, number>>;
-  /** Answered requests per address. */
+  /** The first message of each class of errors. */
+  readonly errorMessages?: Readonly<Record<string, string>>;
+  /** Correctly answered requests per address. */
   readonly perAddress: Readonly<Record<string, number>>;
   readonly workers: number;
   /** Wall-clock start and end of the measured window, Unix milliseconds on the controller's clock. */

@@ -16,8 +16,8 @@ const sessionMemoryMessage = /Bandwidth exhausted or memory limit exceeded/;
 export interface RequestSenderOptions {
   /** One transport an address; requests take turns over them. */
   readonly transports: readonly { readonly address: string; readonly transport: Transport }[];
-  /** Size of each transport's payload pool; requests rotate over it. */
-  readonly payloadCount: number;
+  /** Bytes of each payload of the transports' pools; requests rotate over them. */
+  readonly payloadBytes: readonly number[];
   /** Known answers by payload; null switches the check off. */
   readonly knownAnswers: readonly KnownAnswer[] | null;
   readonly outputName: string;
@@ -31,18 +31,25 @@ export interface RequestSenderOptions {
 export class RequestSender {
   private sequence: number;
   private answered = 0;
+  private bytes = 0;
 
   constructor(private readonly options: RequestSenderOptions) {
     this.sequence = options.workerIndex;
   }
 
+  /** Message bytes of all requests so far. */
+  get bytesSent(): number {
+    return this.bytes;
+  }
+
   /** Sends the next request. Never rejects. */
   async send(deadlineMs: number): Promise<SentRequest> {
-    const { transports, payloadCount } = this.options;
+    const { transports, payloadBytes } = this.options;
     const { address, transport } = transports[this.sequence % transports.length]!;
     // The image moves on after each round over the addresses, so that every address sees every image.
-    const payloadIndex = Math.floor(this.sequence / transports.length) % payloadCount;
+    const payloadIndex = Math.floor(this.sequence / transports.length) % payloadBytes.length;
     this.sequence++;
+    this.bytes += payloadBytes[payloadIndex]!;
     const outcome = await transport.infer(payloadIndex, deadlineMs);
     return { serviceTimeUs: outcome.serviceTimeUs, address, error: this.errorOf(outcome, payloadIndex) };
   }

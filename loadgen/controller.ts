@@ -1,0 +1,200 @@
+/** The load generator's controller: workers register here, and measurements are run over all of them. */
+import { randomUUID, timingSafeEqual } from "node:crypto";
+import { Metadata, Server, ServerCredentials, status, type ServerErrorResponse } from "@grpc/grpc-js";
+import { checkLoadSpec, LoadSpecError } from "./check-spec";
+import { ControllerRun } from "./controller-run";
+import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "./load-spec";
+import {
+  loadControlService,
+  PROTOCOL_VERSION,
+  type Heartbeat,
+  type Register,
+  type WorkerMessage,
+} from "./protocol";
+import { WorkerSession, type WorkerStream } from "./worker-session";
+
+/** Results that are kept for a repeated id. */
+const KEPT_RESULTS = 1000;
+/** Largest message from a worker, bytes: a delta with every bucket of its histograms in use is about 1 MB. */
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+export interface ControllerOptions {
+  /** Secret that every worker must bring. Not empty. */
+  readonly token: string;
+  /** Address to listen on. Default 127.0.0.1. */
+  readonly host?: string;
+  /** 0 (the default): a free port. */
+  readonly port?: number;
+  /** Called for every worker that registers. */
+  readonly onRegister?: (worker: Register) => void;
+}
+
+/** What is known about a registered worker. */
+export interface WorkerInfo extends Register {
+  /** The newest one; undefined before the first. */
+  readonly heartbeat: Heartbeat | undefined;
+}
+
+export class Controller implements LoadClient {
+  /** Random, one per controller: workers see by it that this is not the one they knew. */
+  readonly epoch = randomUUID();
+  private readonly sessions = new Map<string, WorkerSession>();
+  private readonly results = new Map<string, Promise<LoadResult>>();
+  private readonly waiters = new Set<() => void>();
+  private isRunning = false;
+  private boundPort = 0;
+
+  private constructor(
+    private readonly server: Server,
+    private readonly token: Buffer,
+    private readonly onRegister: ControllerOptions["onRegister"],
+  ) {}
+
+  /** @throws RangeError for an empty token, Error naming the address when it cannot be listened on */
+  static async listen(options: ControllerOptions): Promise<Controller> {
+    const { token, host = "127.0.0.1", port = 0, onRegister } = options;
+    if (token === "") throw new RangeError("the controller needs a token that is not empty");
+    const server = new Server({ "grpc.max_receive_message_length": MAX_MESSAGE_BYTES });
+    const controller = new Controller(server, Buffer.from(`Bearer ${token}`), onRegister);
+    server.addService(loadControlService(), {
+      Work: (stream: WorkerStream) => controller.onStream(stream),
+    });
+    controller.boundPort = await new Promise<number>((resolve, reject) =>
+      server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) =>
+        error === null
+          ? resolve(bound)
+          : reject(new Error(`the load controller cannot listen on ${host}:${port}: ${error.message}`)),
+      ),
+    );
+    return controller;
+  }
+
+  get port(): number {
+    return this.boundPort;
+  }
+
+  workers(): WorkerInfo[] {
+    return [...this.sessions.values()].map(({ register, heartbeat }) => ({ ...register, heartbeat }));
+  }
+
+  /** Resolves when at least `count` workers are registered. @throws Error after `timeoutMs` */
+  async waitForWorkers(count: number, timeoutMs: number): Promise<void> {
+    const deadlineMs = performance.now() + timeoutMs;
+    while (this.sessions.size < count) {
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs <= 0)
+        throw new Error(
+          `${this.sessions.size} of ${count} load workers are registered after ${timeoutMs} ms`,
+        );
+      await this.nextRegistration(leftMs);
+    }
+  }
+
+  /**
+   * Runs one measurement over all registered workers; one at a time. A lost worker or a target that cannot be reached gives an invalid
+   * result. A repeated id gives the first one's result.
+   * @throws LoadSpecError for a bad spec; Error without workers, or while another measurement runs; the signal's reason
+   */
+  run(
+    spec: LoadSpec,
+    onProgress?: (progress: LoadProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<LoadResult> {
+    const known = this.results.get(spec.id);
+    if (known !== undefined) return known;
+    const result = this.start(spec, onProgress, signal);
+    this.results.set(spec.id, result);
+    // A measurement that could not be run may be tried again under its id.
+    result.catch(() => this.results.delete(spec.id));
+    const [oldest] = this.results.keys();
+    if (this.results.size > KEPT_RESULTS && oldest !== undefined) this.results.delete(oldest);
+    return result;
+  }
+
+  async close(): Promise<void> {
+    for (const session of [...this.sessions.values()]) session.close("the controller was closed");
+    this.server.forceShutdown();
+  }
+
+  private nextRegistration(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.waiters.delete(wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, timeoutMs);
+      this.waiters.add(wake);
+    });
+  }
+
+  private async start(
+    spec: LoadSpec,
+    onProgress: ((progress: LoadProgress) => void) | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<LoadResult> {
+    checkLoadSpec(spec);
+    signal?.throwIfAborted();
+    const sessions = [...this.sessions.values()];
+    if (sessions.length === 0) throw new Error("no load worker is registered");
+    if (spec.shape.kind !== "users" && spec.maxInFlight < sessions.length)
+      throw new LoadSpecError([
+        `maxInFlight of ${spec.maxInFlight} is less than one for each of ${sessions.length} workers`,
+      ]);
+    if (this.isRunning) throw new Error(`another measurement is running; ${spec.id} has to wait for its end`);
+    this.isRunning = true;
+    try {
+      return await new ControllerRun({ spec, sessions, onProgress }).run(signal);
+    } finally {
+      this.isRunning = false;
+    }
+  }
+
+  private onStream(stream: WorkerStream): void {
+    stream.on("error", () => undefined);
+    const [authorization = ""] = stream.metadata.get("authorization");
+    if (!this.isAuthorized(String(authorization)))
+      return refuse(stream, status.UNAUTHENTICATED, "the worker's token is not the controller's");
+    let session: WorkerSession | undefined;
+    const gone = (reason: string): void => session?.close(reason);
+    stream.on("data", (message: WorkerMessage) => {
+      if (message.body !== "register") {
+        session?.received(message);
+      } else if (message.register.protocolVersion !== PROTOCOL_VERSION) {
+        const { protocolVersion } = message.register;
+        const text = `the worker speaks protocol ${protocolVersion}, the controller ${PROTOCOL_VERSION}: run one version`;
+        refuse(stream, status.FAILED_PRECONDITION, text);
+      } else {
+        session ??= this.register(message.register, stream);
+        session.say({ body: "registered", registered: { epoch: this.epoch } });
+      }
+    });
+    stream.on("end", () => gone("it left"));
+    stream.on("cancelled", () => gone("its connection broke"));
+  }
+
+  private register(register: Register, stream: WorkerStream): WorkerSession {
+    this.sessions.get(register.name)?.close("a newer worker of the same name came");
+    const session = new WorkerSession(register, stream, () => {
+      if (this.sessions.get(register.name) === session) this.sessions.delete(register.name);
+    });
+    this.sessions.set(register.name, session);
+    this.onRegister?.(register);
+    for (const waiter of [...this.waiters]) waiter();
+    return session;
+  }
+
+  private isAuthorized(authorization: string): boolean {
+    const given = Buffer.from(authorization);
+    return given.length === this.token.length && timingSafeEqual(given, this.token);
+  }
+}
+
+function refuse(stream: WorkerStream, code: number, details: string): void {
+  const error: ServerErrorResponse = Object.assign(new Error(details), {
+    code,
+    details,
+    metadata: new Metadata(),
+  });
+  stream.emit("error", error);
+}

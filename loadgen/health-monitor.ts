@@ -1,0 +1,42 @@
+/** The load generator's own health: event-loop delay, CPU and bytes sent over a span of wall time. */
+import { monitorEventLoopDelay, type IntervalHistogram } from "node:perf_hooks";
+import type { WindowHealth } from "./protocol";
+
+/** The monitor's timer, milliseconds. Its histogram holds the time between two firings, so this much is no delay. */
+const RESOLUTION_MS = 5;
+
+/** Measures from its creation, or from the last `restart`. */
+export class HealthMonitor {
+  private readonly loopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  private cpuAtStart = process.cpuUsage();
+  private sinceMs = performance.now();
+  private bytesAtStart: number;
+
+  /** @param bytesSent counts all bytes ever sent */
+  constructor(private readonly bytesSent: () => number) {
+    this.bytesAtStart = bytesSent();
+    this.loopDelay.enable();
+  }
+
+  restart(): void {
+    this.loopDelay.reset();
+    this.cpuAtStart = process.cpuUsage();
+    this.sinceMs = performance.now();
+    this.bytesAtStart = this.bytesSent();
+  }
+
+  /** Health since the start. No busy-waiting is in the CPU share: the send loop's timer sleeps in a thread. */
+  read(): WindowHealth {
+    const { user, system } = process.cpuUsage(this.cpuAtStart);
+    const elapsedMs = Math.max(1, performance.now() - this.sinceMs);
+    return {
+      loopDelayP99Ms: Math.max(0, this.loopDelay.percentile(99) / 1e6 - RESOLUTION_MS),
+      cpuShare: (user + system) / 1000 / elapsedMs,
+      wireMbPerS: (this.bytesSent() - this.bytesAtStart) / 1000 / elapsedMs,
+    };
+  }
+
+  stop(): void {
+    this.loopDelay.disable();
+  }
+}

@@ -1,0 +1,120 @@
+/** Pure: from merged tallies to a LoadResult, with the rules for when its numbers must not be used. */
+import { Histogram } from "./histogram";
+import type { GeneratorHealth, LatencySummary, LoadResult, LoadSpec } from "./load-spec";
+import type { WindowHealth } from "./protocol";
+import { CLIENT_ERROR } from "./request-sender";
+import { INTERVAL_S } from "./slo-counter";
+import type { Tally } from "./tally";
+
+/** Least share of the planned requests that must be sent within the window. */
+export const LEAST_ACHIEVED_SHARE = 0.995;
+/** Most that the send lateness's p99 may be, as a share of the SLO bound. */
+export const MOST_LATENESS_SHARE = 0.05;
+/** Most that the event-loop delay's p99 may be, as a share of the SLO bound. */
+export const MOST_LOOP_DELAY_SHARE = 0.1;
+
+export interface MergedRun {
+  readonly spec: LoadSpec;
+  /** Tallies of all workers, merged. */
+  readonly measured: Tally;
+  /** Health of each worker that reached the end. */
+  readonly healths: readonly WindowHealth[];
+  /** Why the run is invalid whatever its numbers are: lost workers, lost messages. */
+  readonly faults: readonly string[];
+  readonly workers: number;
+  /** Unix milliseconds. */
+  readonly measuredFromUnixMs: number;
+  readonly measuredToUnixMs: number;
+}
+
+export function toLoadResult(run: MergedRun): LoadResult {
+  const { spec, measured } = run;
+  const health = generatorHealth(run);
+  const invalidReasons = [...run.faults, ...clientProblems(run, health)];
+  return {
+    id: spec.id,
+    valid: invalidReasons.length === 0,
+    invalidReasons,
+    intervalS: INTERVAL_S,
+    intervals: measured.slo.intervals(Math.ceil(spec.measureS / INTERVAL_S - 1e-9)),
+    total: measured.slo.total(),
+    response: summary(measured.response),
+    service: summary(measured.service),
+    responseHistogram: measured.response.pairs(),
+    health,
+    errors: measured.errors(),
+    errorMessages: measured.errorMessages(),
+    perAddress: {
+      ...Object.fromEntries(spec.addresses.map((address) => [address, 0])),
+      ...measured.perAddress(),
+    },
+    workers: run.workers,
+    measuredFromUnixMs: run.measuredFromUnixMs,
+    measuredToUnixMs: run.measuredToUnixMs,
+  };
+}
+
+function generatorHealth({ spec, measured, healths }: MergedRun): GeneratorHealth {
+  const { planned } = measured.slo.total();
+  const worst = (read: (health: WindowHealth) => number): number => Math.max(0, ...healths.map(read));
+  return {
+    latenessP99Ms: measured.lateness.percentileUs(0.99) / 1000,
+    loopDelayP99Ms: worst(({ loopDelayP99Ms }) => loopDelayP99Ms) / spec.timeDilation,
+    cpuShare: worst(({ cpuShare }) => cpuShare),
+    wireMBPerS: healths.reduce((sum, { wireMbPerS }) => sum + wireMbPerS, 0),
+    achievedShare: measured.onTimeSends / planned,
+  };
+}
+
+/** Reasons that lie in the load generator, in sentences. */
+function clientProblems({ spec, measured, faults }: MergedRun, health: GeneratorHealth): string[] {
+  const { planned } = measured.slo.total();
+  if (planned === 0) return faults.length > 0 ? [] : ["no request was planned in the measured window"];
+  const problems: string[] = [];
+  const { sloBoundMs } = spec;
+  const { achievedShare, latenessP99Ms, loopDelayP99Ms } = health;
+  if (achievedShare < LEAST_ACHIEVED_SHARE)
+    problems.push(
+      `client-bound: only ${percent(achievedShare)} of the planned requests were sent in the window ` +
+        `(at least ${percent(LEAST_ACHIEVED_SHARE)} must be)`,
+    );
+  if (hasSchedule(spec) && latenessP99Ms > MOST_LATENESS_SHARE * sloBoundMs)
+    problems.push(tooLong("send lateness", latenessP99Ms, MOST_LATENESS_SHARE * sloBoundMs));
+  if (hasSchedule(spec) && loopDelayP99Ms > MOST_LOOP_DELAY_SHARE * sloBoundMs)
+    problems.push(tooLong("event-loop delay", loopDelayP99Ms, MOST_LOOP_DELAY_SHARE * sloBoundMs));
+  const clientErrors = measured.errors()[CLIENT_ERROR] ?? 0;
+  if (clientErrors > 0)
+    problems.push(
+      `client-bound: ${clientErrors} requests failed in the client: ${measured.errorMessages()[CLIENT_ERROR]}`,
+    );
+  return problems;
+}
+
+/**
+ * A closed loop without think time keeps a number of requests in flight and has no times to keep: answers that come in batches make
+ * its sends come in bursts, and a late one only lengthens the cycle.
+ */
+function hasSchedule({ shape }: LoadSpec): boolean {
+  return shape.kind !== "users" || shape.thinkMaxS > 0;
+}
+
+function tooLong(what: string, p99Ms: number, mostMs: number): string {
+  return `client-bound: ${what} p99 is ${p99Ms.toFixed(1)} ms (at most ${mostMs.toFixed(1)} ms)`;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function summary(histogram: Histogram): LatencySummary {
+  const ms = (p: number): number => histogram.percentileUs(p) / 1000;
+  return {
+    count: histogram.count,
+    meanMs: histogram.meanUs / 1000,
+    p50Ms: ms(0.5),
+    p90Ms: ms(0.9),
+    p95Ms: ms(0.95),
+    p99Ms: ms(0.99),
+    maxMs: histogram.maxUs / 1000,
+  };
+}

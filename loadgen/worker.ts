@@ -1,0 +1,216 @@
+/**
+ * A load worker: keeps a stream to the controller, runs the measurements that it is given, and reports. It loses a measurement together
+ * with the stream it came on, and comes back with growing pauses when the controller is gone.
+ */
+import { randomUUID } from "node:crypto";
+import { availableParallelism } from "node:os";
+import { Client, credentials, Metadata, type ClientDuplexStream } from "@grpc/grpc-js";
+import { HealthMonitor } from "./health-monitor";
+import { Measurement, PrepareError } from "./measurement";
+import { PayloadSource } from "./payloads";
+import {
+  loadControlService,
+  PROTOCOL_VERSION,
+  type ControllerMessage,
+  type Prepare,
+  type WorkerMessage,
+} from "./protocol";
+import { Tally } from "./tally";
+
+/** Pause between two reports of a running measurement, and between two heartbeats, milliseconds. */
+export const REPORT_EVERY_MS = 1000;
+const KEEPALIVE_MS = 10_000;
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 5000;
+
+export interface WorkerOptions {
+  /** host:port of the controller. */
+  readonly controller: string;
+  /** Unique among the controller's workers. */
+  readonly name: string;
+  /** Secret that controller and workers share. */
+  readonly token: string;
+  /** One line a change of state. */
+  readonly log?: (line: string) => void;
+}
+
+type Stream = ClientDuplexStream<WorkerMessage, ControllerMessage>;
+
+/** A measurement and where it stands. */
+interface CurrentRun {
+  readonly assignment: Prepare;
+  readonly abort: AbortController;
+  measurement: Measurement | undefined;
+  sequence: number;
+  planned: number;
+}
+
+export class LoadWorker {
+  private readonly client: Client;
+  private readonly instanceId = randomUUID();
+  private readonly payloads = new PayloadSource();
+  private readonly heartbeatHealth = new HealthMonitor(() => 0);
+  private readonly heartbeatTimer: NodeJS.Timeout;
+  private stream: Stream | undefined;
+  private run: CurrentRun | undefined;
+  private backoffMs = FIRST_BACKOFF_MS;
+  private reconnectTimer: NodeJS.Timeout | undefined;
+  private stopped = false;
+
+  constructor(private readonly options: WorkerOptions) {
+    this.client = new Client(options.controller, credentials.createInsecure(), {
+      "grpc.initial_reconnect_backoff_ms": FIRST_BACKOFF_MS,
+      "grpc.max_reconnect_backoff_ms": MAX_BACKOFF_MS,
+      "grpc.service_config_disable_resolution": 1,
+      // A controller that vanished without a word (a node that died) is noticed.
+      "grpc.keepalive_time_ms": KEEPALIVE_MS,
+    });
+    this.heartbeatTimer = setInterval(() => this.report(), REPORT_EVERY_MS);
+    this.connect();
+  }
+
+  /** Leaves the controller; a running measurement is lost. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearInterval(this.heartbeatTimer);
+    clearTimeout(this.reconnectTimer);
+    this.heartbeatHealth.stop();
+    await this.endRun();
+    this.stream?.end();
+    this.client.close();
+  }
+
+  private connect(): void {
+    const { path, requestSerialize, responseDeserialize } = loadControlService().Work;
+    const metadata = new Metadata();
+    metadata.set("authorization", `Bearer ${this.options.token}`);
+    const stream: Stream = this.client.makeBidiStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      metadata,
+    );
+    this.stream = stream;
+    stream.on("data", (message: ControllerMessage) => this.onMessage(message));
+    stream.on("error", (error) => this.onLost(stream, error.message));
+    stream.on("end", () => this.onLost(stream, "the controller ended the stream"));
+    this.say({
+      body: "register",
+      register: {
+        name: this.options.name,
+        instanceId: this.instanceId,
+        protocolVersion: PROTOCOL_VERSION,
+        pid: process.pid,
+        cores: availableParallelism(),
+      },
+    });
+  }
+
+  private onLost(stream: Stream, reason: string): void {
+    if (this.stream !== stream) return;
+    this.stream = undefined;
+    stream.cancel();
+    void this.endRun();
+    if (this.stopped) return;
+    this.options.log?.(
+      `controller ${this.options.controller}: ${reason}; next attempt in ${this.backoffMs} ms`,
+    );
+    this.reconnectTimer = setTimeout(() => this.connect(), this.backoffMs);
+    this.backoffMs = Math.min(MAX_BACKOFF_MS, 2 * this.backoffMs);
+  }
+
+  private onMessage(message: ControllerMessage): void {
+    switch (message.body) {
+      case "registered":
+        this.backoffMs = FIRST_BACKOFF_MS;
+        this.options.log?.(
+          `registered as ${this.options.name}, controller epoch ${message.registered.epoch}`,
+        );
+        return;
+      case "prepare":
+        return void this.prepare(message.prepare);
+      case "start":
+        if (message.start.runId === this.run?.assignment.runId) void this.start(this.run, message.start.inMs);
+        return;
+      case "abort":
+        if (message.abort.runId === this.run?.assignment.runId) void this.endRun();
+        return;
+    }
+  }
+
+  private async prepare(assignment: Prepare): Promise<void> {
+    await this.endRun();
+    const abort = new AbortController();
+    const run: CurrentRun = { assignment, abort, measurement: undefined, sequence: 0, planned: 0 };
+    this.run = run;
+    const { runId } = assignment;
+    try {
+      const measurement = await Measurement.prepare(assignment, this.payloads, abort.signal);
+      if (this.run !== run) return void measurement.close();
+      run.measurement = measurement;
+      this.say({ body: "prepared", prepared: { runId } });
+    } catch (error) {
+      if (this.run !== run) return;
+      this.run = undefined;
+      const isBadSpec = !(error instanceof PrepareError) || error.isBadSpec;
+      const { message } = error as Error;
+      this.say({ body: "prepareFailed", prepareFailed: { runId, isBadSpec, message } });
+    }
+  }
+
+  private async start(run: CurrentRun, inMs: number): Promise<void> {
+    const { measurement } = run;
+    if (measurement === undefined) return;
+    const health = await measurement.run(inMs);
+    if (this.run !== run) return;
+    this.sendDelta(run);
+    const { sequence: lastSequence, planned } = run;
+    this.say({ body: "done", done: { runId: measurement.runId, lastSequence, planned, health } });
+    await this.endRun();
+  }
+
+  private async endRun(): Promise<void> {
+    const { run } = this;
+    this.run = undefined;
+    run?.abort.abort(new Error("the measurement was aborted"));
+    await run?.measurement?.close();
+  }
+
+  private report(): void {
+    const { run } = this;
+    const loop = run?.measurement?.loop;
+    const lateness = loop?.measured.lateness;
+    const { loopDelayP99Ms, cpuShare } = this.heartbeatHealth.read();
+    this.heartbeatHealth.restart();
+    this.say({
+      body: "heartbeat",
+      heartbeat: {
+        runId: run?.assignment.runId ?? "",
+        inFlight: loop?.inFlight ?? 0,
+        latenessP99Ms:
+          lateness === undefined || lateness.count === 0 ? 0 : lateness.percentileUs(0.99) / 1000,
+        loopDelayP99Ms,
+        cpuShare,
+        wireMbPerS: run?.measurement?.wireMbPerS() ?? 0,
+        rssMb: process.memoryUsage.rss() / 1e6,
+      },
+    });
+    if (run !== undefined && loop !== undefined) this.sendDelta(run);
+  }
+
+  private sendDelta(run: CurrentRun): void {
+    const { loop, runId } = run.measurement!;
+    const { measured, warmup } = loop;
+    run.planned += measured.slo.total().planned;
+    run.sequence++;
+    this.say({
+      body: "delta",
+      delta: { runId, sequence: run.sequence, measured: measured.toMessage(), warmup: warmup.toMessage() },
+    });
+    for (const tally of [measured, warmup] satisfies Tally[]) tally.clear();
+  }
+
+  private say(message: WorkerMessage): void {
+    if (this.stream?.writable === true) this.stream.write(message);
+  }
+}
