@@ -1,8 +1,9 @@
 /** A chart over the request rate: one curve a variant, a marker a trial. Pure: specification in, SVG out. */
+import type { CurvePoint } from "../results/curve";
 import { html, type Html } from "./html";
 import { markerAt, px } from "./marker";
 import type { Scale } from "./scale";
-import type { CurvePoint, VariantSeries } from "./series";
+import type { VariantSeries } from "./series";
 
 /** A trial on the chart. */
 export interface ChartPoint extends CurvePoint {

@@ -1,10 +1,11 @@
 /** The report's three charts over the request rate. */
+import { medianCurve } from "../results/curve";
 import type { Result, ResultTrial } from "../results/result-schema";
 import { renderChart, type ChartBadge, type ChartCurve, type ChartSpec, type Frame } from "./chart";
 import { formatBatch, formatMs, formatQuantile, formatRate, formatShare, formatSlo } from "./format";
 import type { Html } from "./html";
 import { linearScale, powerOfTwoScale, roundUp, type Scale } from "./scale";
-import { medianCurve, type VariantSeries } from "./series";
+import type { VariantSeries } from "./series";
 
 /** Wide for screens and paper, narrow for phones: text keeps its size. */
 export type ChartSize = "wide" | "half" | "narrow";

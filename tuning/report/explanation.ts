@@ -1,22 +1,18 @@
 /** The report's lower part: how to use the winner, how the number is made, where it comes from. */
+import { pulumiCommands, stackYaml, variantSetting } from "../decision/stack-settings";
 import type { Manifest } from "../results/manifest";
 import type { Result } from "../results/result-schema";
-import { formatSlo, plain } from "./format";
-import { recommendedVariant, usd } from "./headline";
+import { formatSlo, formatUsd, plain } from "./format";
+import { recommendedVariant } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 
 /** Stack configuration that serves the recommended variant. */
 export function renderApply(result: Result): Html | null {
   const winner = recommendedVariant(result);
   if (!winner) return null;
-  const { settings } = winner;
-  const commands = `pulumi config set variant ${winner.name}\npulumi up`;
-  const yaml = [
-    "config:",
-    `  ${result.project.name}:variant: ${winner.name}`,
-    `  # = ${settings.artefact}, max_batch_size ${settings.maxBatchSize},`,
-    `  #   instance_group count ${settings.instanceCount}, queue delay ${settings.queueDelayUs} us`,
-  ].join("\n");
+  const settings = { variant: variantSetting(winner) };
+  const commands = pulumiCommands(settings);
+  const yaml = stackYaml(result.project.name, settings);
   return html`<section aria-labelledby="apply">
     <h2 id="apply">Apply it</h2>
     <p>In the stack's folder; <code>pulumi up</code> shows what changes before it does anything.</p>
@@ -111,7 +107,7 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
   if (result.price)
     facts.push([
       "Price",
-      `${usd(result.price.usdPerReplicaHour)} per replica and hour, as of ${result.price.asOf}`,
+      `${formatUsd(result.price.usdPerReplicaHour)} per replica and hour, as of ${result.price.asOf}`,
     ]);
   return html`<section aria-labelledby="facts">
     <h2 id="facts">Where it comes from</h2>

@@ -71,6 +71,11 @@ export function plain(value: number): string {
   return String(Number(value.toPrecision(10)));
 }
 
+/** US dollars. */
+export function formatUsd(amount: number, digits = 2): string {
+  return `$${withDigits(amount, digits)}`;
+}
+
 /** Date and time in UTC, to the minute. */
 export function formatInstant(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;

@@ -11,6 +11,7 @@ import {
   formatRate,
   formatShare,
   formatSlo,
+  formatUsd,
   keepUnits,
   plain,
 } from "./format";
@@ -97,7 +98,11 @@ function renderTiles(result: Result, winner: ResultVariant): Html {
       `${formatRate(published.rps)}/s`,
       published.ratio === null ? "a goal that was reached" : `${formatGain(published.ratio - 1)} found here`,
     ],
-    winner.usdPerMillion !== null && ["Per million", usd(winner.usdPerMillion), "at the operating rate"],
+    winner.usdPerMillion !== null && [
+      "Per million",
+      formatUsd(winner.usdPerMillion),
+      "at the operating rate",
+    ],
   ];
   return html`<dl class="tiles">
     ${tiles.map(
@@ -159,11 +164,6 @@ export function nextMovePrediction(variant: ResultVariant): Html | null {
   return html`<span class="predicted"
     >${formatGain(move.predictedGain)}, to ${formatRate(move.predictedSloRate)}/s predicted</span
   >`;
-}
-
-/** US dollars, to the cent. */
-export function usd(amount: number): string {
-  return amount.toLocaleString("en-US", { style: "currency", currency: "USD" });
 }
 
 function sentence(text: string): string {

@@ -13,14 +13,11 @@ import {
   formatSlo,
 } from "./format";
 import { seriesOf } from "./series";
+import { textTable, type TextColumn } from "./text-table";
 
-interface Column {
-  readonly title: string;
-  readonly right: boolean;
+interface Column extends TextColumn {
   readonly cell: (variant: ResultVariant) => string;
 }
-
-const gapBetweenColumns = "  ";
 
 /**
  * Table of all variants, best first, then the answer in words.
@@ -57,21 +54,14 @@ function circumstances(result: Result, paint: Painter): string {
 function table(result: Result, paint: Painter): string[] {
   const variants = seriesOf(result).map((series) => series.variant);
   const columns = columnsOf(result);
-  const rows = variants.map((variant) => columns.map((column) => printable(column.cell(variant))));
-  const widths = columns.map((column, index) =>
-    Math.max(column.title.length, ...rows.map((row) => row[index]?.length ?? 0)),
+  const [head = "", ...rows] = textTable(
+    columns,
+    variants.map((variant) => columns.map((column) => column.cell(variant))),
   );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, index) =>
-        columns[index]?.right ? cell.padStart(widths[index] ?? 0) : cell.padEnd(widths[index] ?? 0),
-      )
-      .join(gapBetweenColumns)
-      .trimEnd();
   return [
-    paint("dim", line(columns.map((column) => column.title))),
+    paint("dim", head),
     ...rows.map((row, index) =>
-      variants[index]?.name === result.recommendation.variant ? paint("bold", line(row)) : line(row),
+      variants[index]?.name === result.recommendation.variant ? paint("bold", row) : row,
     ),
   ];
 }

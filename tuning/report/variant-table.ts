@@ -7,10 +7,11 @@ import {
   formatQuantile,
   formatRate,
   formatShare,
+  formatUsd,
   noValue,
   plain,
 } from "./format";
-import { causePill, nextMovePrediction, usd } from "./headline";
+import { causePill, nextMovePrediction } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 import { px } from "./marker";
 import { roundUp } from "./scale";
@@ -59,7 +60,8 @@ function columnsOf(result: Result, end: number): readonly Column[] {
         {
           title: "per million",
           className: "number",
-          cell: ({ variant }) => (variant.usdPerMillion === null ? noValue : usd(variant.usdPerMillion)),
+          cell: ({ variant }) =>
+            variant.usdPerMillion === null ? noValue : formatUsd(variant.usdPerMillion),
         },
       ]
     : [];

@@ -25,12 +25,21 @@ export function folderState(folder: string): FolderState {
 
 /** Newest unfinished results folder below `root` (names are taken as they sort: start times); null when there is none. */
 export function newestUnfinished(root: string): string | null {
+  return newest(root, "unfinished");
+}
+
+/** Newest results folder below `root` whose sweep has ended; null when there is none. */
+export function newestFinished(root: string): string | null {
+  return newest(root, "finished");
+}
+
+function newest(root: string, state: FolderState): string | null {
   const folders = listFolder(root)
     .filter((name) => statSync(join(root, name)).isDirectory())
     .sort()
     .reverse()
     .map((name) => join(root, name));
-  return folders.find((folder) => folderState(folder) === "unfinished") ?? null;
+  return folders.find((folder) => folderState(folder) === state) ?? null;
 }
 
 /** Folder name of a run that starts now: sorts by time, and is a valid file name everywhere. */

@@ -1,0 +1,43 @@
+/** `recommendation.yaml`: the decision as stack configuration, with the reasons as comments. Pure. */
+import type { Result } from "../results/result-schema";
+import { formatRate, formatShare, formatSlo, formatUsd } from "../report/format";
+import type { Demand, Plan } from "./decide";
+import { stackYaml, variantSetting, type StackSettings } from "./stack-settings";
+
+/** Name of the file in the results folder. */
+export const recommendationFileName = "recommendation.yaml";
+
+/** Stack settings that serve the demand by a plan: fixed replicas, and the rate for an autoscaler whether it is used or not. */
+export function settingsFor(plan: Plan): StackSettings {
+  return {
+    variant: variantSetting(plan.variant),
+    replicas: plan.replicas,
+    autoscaleRatePerS: plan.autoscale.ratePerS,
+  };
+}
+
+/** Text of recommendation.yaml; its `config` can be copied into Pulumi.<stack>.yaml as it is. */
+export function recommendationYaml(result: Result, demand: Demand, plan: Plan): string {
+  const { variant, cost } = plan;
+  const comments = [
+    `${variant.name} for ${formatRate(demand.loadPerS)} requests/s, ${formatSlo(result.slo)}`,
+    `made ${result.startedAt} by ${result.project.name} ${result.project.version}, target: ${result.targetDescription}`,
+    ...(result.simulated ? ["SIMULATED T4: measure on the real GPU before relying on it"] : []),
+    `operating rate ${formatRate(variant.operatingRate)}/s per replica (99 % lower bound), less a margin of ` +
+      `${formatShare(demand.margin)}: ${formatRate(plan.ratePerReplicaPerS)}/s`,
+    `replicas: ${plan.replicas}, of which ${demand.spareReplicas} spare; each gets ${formatRate(plan.loadPerReplicaPerS.all)}/s, ` +
+      `or ${formatRate(plan.loadPerReplicaPerS.withoutSpare)}/s when the spare ones are lost`,
+    `autoscaleRatePerS: ${plan.autoscale.reason}`,
+    ...(cost
+      ? [
+          `cost: ${formatUsd(cost.usdPerH)} an hour, ${formatUsd(cost.usdPerYear)} a year, ` +
+            `${formatUsd(cost.usdPerMillion, 3)} per million inferences`,
+        ]
+      : []),
+  ];
+  // A line feed in a text would end the comment.
+  const head = comments.map(
+    (comment) => `# ${comment.replaceAll(/\p{Cc}/gu, " ").replaceAll("\u00a0", " ")}`,
+  );
+  return [...head, stackYaml(result.project.name, settingsFor(plan)), ""].join("\n");
+}
