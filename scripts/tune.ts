@@ -5,6 +5,7 @@ import { ImageError } from "../loadgen/image-tensor";
 import { catalogue, findVariants } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
 import { openLocalTarget } from "../targets/local";
+import { wantsColour } from "../tuning/report/ansi";
 import { LiveView } from "../tuning/report/live-view";
 import { renderSummary } from "../tuning/report/terminal";
 import { newestUnfinished, reportFileName, ResultsFolder, runName } from "../tuning/results/results-folder";
@@ -41,7 +42,7 @@ async function main(words: readonly string[]): Promise<ExitCode> {
 }
 
 async function run(options: TuneOptions): Promise<ExitCode> {
-  const colour = process.stderr.isTTY === true && process.env["NO_COLOR"] === undefined;
+  const colour = wantsColour(process.stderr, process.env);
   const view = new LiveView(process.stderr, { colour, nowS: () => performance.now() / 1000 });
   const abort = interruptible(view);
   const variants = findVariants(options.variants);
@@ -79,7 +80,7 @@ async function run(options: TuneOptions): Promise<ExitCode> {
       );
       view.close();
       const report = join(folder.path, reportFileName);
-      const tableColour = process.stdout.isTTY === true && process.env["NO_COLOR"] === undefined;
+      const tableColour = wantsColour(process.stdout, process.env);
       process.stdout.write(
         options.json ? `${JSON.stringify(result, null, 2)}\n` : renderSummary(result, report, tableColour),
       );
