@@ -27,6 +27,8 @@ export const brokenWorkloadIdentity: { readonly from: Release; readonly to: Rele
 /** What is wrong with an image reference, or null: it must say exactly which version it is. */
 export function imageProblem(image: string): string | null {
   if (/@sha256:[0-9a-f]{64}$/.test(image)) return null;
+  if (image.includes("@"))
+    return `"${image}" has no digest that could be one; use @sha256: and 64 hexadecimal digits`;
   const tag = /:([A-Za-z0-9_][A-Za-z0-9._-]*)$/.exec(image)?.[1];
   if (tag === undefined) return `"${image}" has no tag; use an exact one, e.g. ${image}:1.2.3, or a digest`;
   if (!/\d/.test(tag)) return `tag "${tag}" names no version and may move; use an exact tag or a digest`;

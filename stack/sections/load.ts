@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import * as components from "../../components";
 import type { StackConfig } from "../derived-config";
 import { imageContentTag } from "../image-content";
@@ -62,12 +62,13 @@ function loadImage(config: StackConfig, project: Project): components.LoadGenera
     },
     project.after(project.services, project.accounts),
   );
+  // A relative folder: an absolute one would differ between machines, and each would see the other's image as changed.
   return new components.LoadGeneratorImage(
     "load-image",
     {
       given: config.loadImage || undefined,
       registryUrl: registry.url,
-      contextFolder: projectFolder,
+      contextFolder: relative(process.cwd(), projectFolder) || ".",
       tag: imageContentTag(projectFolder),
     },
     { dependsOn: [registry] },

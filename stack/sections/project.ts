@@ -3,6 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as components from "../../components";
 import { stackServices } from "../../components/project-services";
 import type { StackConfig } from "../derived-config";
+import { shortNameOf } from "../short-name";
 
 /** The Google Cloud project as the other sections use it. */
 export interface Project {
@@ -42,15 +43,6 @@ export function createProject(config: StackConfig): Project {
     );
   }
   return { shortName, after, services, accounts };
-}
-
-/** A stack name as the start of account ids: lower-case letters, digits and hyphens, at most 20 characters. */
-export function shortNameOf(stack: string): string {
-  const cleaned = stack
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-+/, "");
-  return `ts-${cleaned}`.slice(0, 20).replace(/-+$/, "");
 }
 
 function googleProviderArgs(config: StackConfig): gcp.ProviderArgs {
