@@ -23,7 +23,7 @@ export function createModels(
   project: Project,
   network: components.Network | undefined,
 ): Models {
-  const { repository: variants } = config.variants;
+  const variants = inNameOrder(config);
   const repository = new components.ModelRepository(
     "models",
     {
@@ -55,10 +55,15 @@ export function createModels(
   return { repository, conversionVm };
 }
 
+/** The repository's own order puts the served variant first; plan and machine must not change when another one is served. */
+function inNameOrder({ variants }: StackConfig): StackConfig["variants"]["repository"] {
+  return [...variants.repository].sort((a, b) => a.name.localeCompare(b.name));
+}
+
 function conversionVmArgs(
   config: StackConfig,
 ): Omit<components.ConversionVmArgs, "network" | "serviceAccount" | "bucketName"> {
-  const { repository: variants } = config.variants;
+  const variants = inNameOrder(config);
   return {
     project: config.project,
     zone: config.zonesUsed[0] ?? "",
