@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", "test/**/*.slow.test.ts", "test/engine/**"],
+    exclude: ["**/node_modules/**", "test/**/*.slow.test.ts", "test/engine/**", "test/triton/**"],
     pool: "forks",
     maxWorkers: 2,
     testTimeout: 20_000,

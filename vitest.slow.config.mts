@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.slow.test.ts"],
-    exclude: ["**/node_modules/**", "test/engine/**"],
+    exclude: ["**/node_modules/**", "test/engine/**", "test/triton/**"],
     pool: "forks",
     maxWorkers: 1,
     fileParallelism: false,

@@ -62,9 +62,16 @@ export function completeMessage<Name extends ConfigMessageName>(
   return completeFields(type, message) as CompleteMessage<Name>;
 }
 
+/** Dynamic batching without preferred batch sizes prefers the largest batch. */
+function withPreferredBatchSize(config: ModelConfig): Pick<ModelConfig, "dynamic_batching"> {
+  const { dynamic_batching: batching, max_batch_size: largest = 0 } = config;
+  if (batching === undefined || batching.preferred_batch_size?.length || largest < 1) return {};
+  return { dynamic_batching: { ...batching, preferred_batch_size: [largest] } };
+}
+
 /**
  * Fills in what Triton fills in when it loads a model (observed in the ModelConfig answer of Triton 2.51): backend and file
- * name of the platform, version policy, pinned memory, names, counts and GPUs of the instance groups.
+ * name of the platform, version policy, preferred batch size, pinned memory, names, counts and GPUs of the instance groups.
  * @param gpus devices that the server has; a KIND_GPU group without its own list gets all of them
  */
 export function withTritonDefaults(config: ModelConfig, gpus: readonly number[] = [0]): CompleteModelConfig {
@@ -77,6 +84,7 @@ export function withTritonDefaults(config: ModelConfig, gpus: readonly number[] 
     ...config,
     backend: config.backend || known?.backend,
     version_policy: config.version_policy ?? { latest: { num_versions: 1 } },
+    ...withPreferredBatchSize(config),
     optimization: {
       ...config.optimization,
       input_pinned_memory: config.optimization?.input_pinned_memory ?? { enable: true },

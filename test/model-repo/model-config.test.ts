@@ -111,7 +111,7 @@ describe("a variant's configuration", () => {
       backend: "tensorrt",
       default_model_filename: "model.plan",
       instance_group: [{ kind: "KIND_CPU", gpus: [] }],
-      dynamic_batching: { preferred_batch_size: [] },
+      dynamic_batching: { preferred_batch_size: [64] },
     });
     expect(declaredModelConfig(plan).dynamic_batching).not.toHaveProperty("preferred_batch_size");
   });
