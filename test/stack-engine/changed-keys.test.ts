@@ -181,7 +181,11 @@ describe("cluster", () => {
     { serviceCidr: "10.80.0.0/20" },
   ] as Overrides[])("other addresses replace the cluster, as Pulumi.yaml says: %j", async (overrides) => {
     const steps = diff(standing, await up("dev", overrides, { prior: standing }));
-    expect(steps.find(({ type }) => type === "gcp:container/cluster:Cluster")?.operation).toBe("replace");
+    for (const type of ["gcp:compute/subnetwork:Subnetwork", "gcp:container/cluster:Cluster"]) {
+      expect(steps.find((step) => step.type === type)?.operation, type).toBe("replace");
+    }
+    // Two subnetworks of one VPC cannot share a range, and some ranges stay.
+    expect(standing.one("gcp:compute/subnetwork:Subnetwork").deleteBeforeReplace).toBe(true);
   });
 });
 

@@ -152,8 +152,15 @@ export async function runInline(run: HostRun, program: PulumiFn): Promise<HostRe
       .run({ request } as ServerUnaryCall<RunRequest, RunResponse>, answer)
       .catch(reject);
   });
-  const error = await withinTime(run, ended, () => "");
-  return { error, exitCode: error === undefined ? 0 : 1, output: "" };
+  // Pulumi takes a stack trace for every promise: most of the time of a run. The Node host shows traces when one is needed.
+  const traces = Error.stackTraceLimit;
+  Error.stackTraceLimit = 0;
+  try {
+    const error = await withinTime(run, ended, () => "");
+    return { error, exitCode: error === undefined ? 0 : 1, output: "" };
+  } finally {
+    Error.stackTraceLimit = traces;
+  }
 }
 
 /** Waits for the end of a run within its two limits: until the first call, and from there to the end. */

@@ -76,8 +76,7 @@ const FEATURES = new Set([
   "aliasSpecs",
 ]);
 
-const SEVERITY = new Map<LogSeverity, "debug" | "info" | "warning" | "error">([
-  [LogSeverity.DEBUG, "debug"],
+const SEVERITY = new Map<LogSeverity, "info" | "warning" | "error">([
   [LogSeverity.INFO, "info"],
   [LogSeverity.WARNING, "warning"],
   [LogSeverity.ERROR, "error"],
@@ -178,8 +177,10 @@ export class Monitor {
   private engineService(): UntypedServiceImplementation {
     return {
       log: this.unary("log", (request: LogRequest) => {
-        const severity = SEVERITY.get(request.getSeverity()) ?? "info";
-        this.recording.log.push({ severity, message: request.getMessage(), urn: request.getUrn() });
+        const severity = SEVERITY.get(request.getSeverity());
+        // The SDK traces every call and its contents as debug lines.
+        if (severity !== undefined)
+          this.recording.log.push({ severity, message: request.getMessage(), urn: request.getUrn() });
         return new Empty();
       }),
       getRootResource: this.unary("getRootResource", (_request: GetRootResourceRequest) => {

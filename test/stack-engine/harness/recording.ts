@@ -57,7 +57,7 @@ export interface Invoke {
 }
 
 export interface LogLine {
-  readonly severity: "debug" | "info" | "warning" | "error";
+  readonly severity: "info" | "warning" | "error";
   readonly message: string;
   readonly urn: string;
 }
