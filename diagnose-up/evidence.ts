@@ -91,6 +91,9 @@ export const noEvidence: Evidence = {
   logs: {},
 };
 
+/** Label `k8s-app` of the pods that install the GPU driver. */
+export const driverInstaller = "nvidia-driver-installer";
+
 /** `namespace/name`. */
 export const podId = (pod: Pod): string => `${pod.metadata.namespace ?? "default"}/${pod.metadata.name}`;
 

@@ -1,5 +1,6 @@
 /** Gates inside the cluster: a place on a node, the driver, the image. Seen in pod conditions, events and nodes. */
 import {
+  driverInstaller as installer,
   eventsOf,
   gpusWanted,
   podId,
@@ -15,7 +16,6 @@ import type { Explanation } from "./explanation";
 const gpu = "nvidia.com/gpu";
 const acceleratorLabel = "cloud.google.com/gke-accelerator";
 const driverLabel = "cloud.google.com/gke-gpu-driver-version";
-const installer = "nvidia-driver-installer";
 
 const lastEvent = (events: KubeEvent[], ...reasons: string[]): KubeEvent | undefined =>
   events.findLast((event) => reasons.includes(event.reason ?? ""));

@@ -1,6 +1,15 @@
 /** Collects evidence from a running cluster. Reads only. */
 import type { CoreV1Api } from "@kubernetes/client-node" with { "resolution-mode": "import" };
-import { isSettled, podId, type Evidence, type KubeEvent, type Node, type Pod } from "./evidence";
+import {
+  driverInstaller,
+  gpusWanted,
+  isSettled,
+  podId,
+  type Evidence,
+  type KubeEvent,
+  type Node,
+  type Pod,
+} from "./evidence";
 
 /** Lines of each log that are read. */
 const tailLines = 200;
@@ -11,7 +20,7 @@ const plain = <T>(value: unknown): T => JSON.parse(JSON.stringify(value)) as T;
 type ClusterEvidence = Pick<Evidence, "pods" | "nodes" | "events" | "logs">;
 
 /**
- * Pods, events and logs of the namespaces and of the driver installer, and all nodes.
+ * Pods, events and logs of the namespaces, the driver installer, whatever else holds GPUs, and all nodes.
  * @param kubeconfigText kubeconfig as JSON or YAML
  * @throws Error when the API server is not reached or refuses
  */
@@ -25,24 +34,24 @@ export async function readCluster(
   config.loadFromString(kubeconfigText);
   const api = config.makeApiClient(client.CoreV1Api);
   const nodes = plain<Node[]>((await api.listNode()).items);
-  const pods: Pod[] = [];
   const events: KubeEvent[] = [];
   for (const namespace of namespaces) {
-    pods.push(...plain<Pod[]>((await api.listNamespacedPod({ namespace })).items));
     events.push(...plain<KubeEvent[]>((await api.listNamespacedEvent({ namespace })).items));
   }
-  const labelSelector = "k8s-app=nvidia-driver-installer";
-  const installers = plain<Pod[]>(
-    (await api.listNamespacedPod({ namespace: "kube-system", labelSelector })).items,
+  // All pods: whoever holds the GPUs may be in any namespace.
+  const pods = plain<Pod[]>((await api.listPodForAllNamespaces()).items).filter(
+    (pod) =>
+      namespaces.includes(pod.metadata.namespace ?? "") ||
+      gpusWanted(pod) > 0 ||
+      pod.metadata.labels?.["k8s-app"] === driverInstaller,
   );
-  const all = [...pods, ...installers];
   const logs: Record<string, string> = {};
-  for (const pod of all.filter(
+  for (const pod of pods.filter(
     (candidate) => !isSettled(candidate) && candidate.spec.nodeName !== undefined,
   )) {
     Object.assign(logs, await logsOf(api, pod));
   }
-  return { pods: all, nodes, events, logs };
+  return { pods, nodes, events, logs };
 }
 
 async function logsOf(api: CoreV1Api, pod: Pod): Promise<Record<string, string>> {

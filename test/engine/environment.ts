@@ -10,18 +10,21 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  readdirSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { spawn, type ChildProcess } from "node:child_process";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { LocalWorkspace, PulumiCommand, type ConfigMap, type Stack } from "@pulumi/pulumi/automation";
 import ts from "typescript";
 import { parse, stringify } from "yaml";
 import { requireTool } from "../../tools/cache";
 import { toolNamed, versions } from "../../tools/catalogue";
-import { tokenOf } from "./cluster/cluster";
+import { tokenOf, type Forward } from "./cluster/cluster";
 import type { KubeApi } from "./cluster/kube-api";
 import { Gke } from "./cloud/gke";
 import { googleProvider } from "./cloud/google";
@@ -85,10 +88,11 @@ export class Environment {
     return this.gke.cluster.api;
   }
 
-  static async start(): Promise<Environment> {
+  /** @param forwards where port-forwards to pods of future clusters lead */
+  static async start(forwards: readonly Forward[] = []): Promise<Environment> {
     const dir = mkdtempSync(join(tmpdir(), "engine-"));
     const world = new World(join(dir, "cloud.json"));
-    const environment = new Environment(dir, world, new Gke(world, dir));
+    const environment = new Environment(dir, world, new Gke(world, dir, forwards));
     const bin = join(dir, "cli", "bin");
     mkdirSync(bin, { recursive: true });
     placeCli(bin);
@@ -160,6 +164,45 @@ export class Environment {
     await stack.setAllConfig(config);
     this.stacks.push(stack);
     return stack;
+  }
+
+  /** Starts the CLI in the project's folder, as a person does. */
+  cli(args: readonly string[]): ChildProcess {
+    return spawn(this.pulumi, args, {
+      ...{ cwd: this.project(), stdio: ["ignore", "pipe", "pipe"] },
+      env: { ...process.env, ...this.cliEnv },
+    });
+  }
+
+  /** Runs a script of the project in the project's folder and gives its exit code and all that it printed. */
+  async script(file: string, args: readonly string[]): Promise<{ code: number | null; text: string }> {
+    const child = spawn(
+      process.execPath,
+      ["--import", pathToFileURL(require.resolve("tsx")).href, join(checkout, file), ...args],
+      {
+        ...{ cwd: this.project(), stdio: ["ignore", "pipe", "pipe"] },
+        // The second is for Node what SSL_CERT_FILE is for Go.
+        env: { ...process.env, ...this.cliEnv, NODE_EXTRA_CA_CERTS: this.cliEnv.SSL_CERT_FILE },
+      },
+    );
+    let text = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+    return { code, text };
+  }
+
+  /** Command lines of programs that a CLI of this environment has started and that still run. */
+  leftovers(): string[] {
+    return readdirSync("/proc").flatMap((pid) => {
+      try {
+        const variables = readFileSync(`/proc/${pid}/environ`, "utf8");
+        if (!variables.includes(`PULUMI_HOME=${join(this.dir, "home")}`)) return [];
+        return [readFileSync(`/proc/${pid}/cmdline`, "utf8").replaceAll("\0", " ")];
+      } catch {
+        return [];
+      }
+    });
   }
 
   /** Ends clusters and providers and removes all files. */

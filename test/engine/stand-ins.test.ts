@@ -49,9 +49,8 @@ describe("inputs are checked against the provider's typings", () => {
   it("an unknown property, with resource and path", async () => {
     // The SDK's own classes drop what they do not know.
     program = async () =>
-      void new pulumi.CustomResource("gcp:compute/network:Network", "net", {
+      void new (class extends pulumi.CustomResource {})("gcp:compute/network:Network", "net", {
         project,
-        autoCreateSubnetworks: false,
         nosuch: 1,
       });
     const { text } = await failing(preview(stack));

@@ -1,11 +1,14 @@
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { connect, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { startCluster, type Cluster } from "./cluster/cluster";
-import { until } from "./cluster/program";
+import { requireTool } from "../../tools/cache";
+import { toolNamed } from "../../tools/catalogue";
+import { Program, freePorts, until } from "./cluster/program";
 
 let dir: string | undefined;
 let cluster: Cluster | undefined;
@@ -39,7 +42,12 @@ const refused = (port: number): Promise<boolean> =>
 describe("cluster on loopback", () => {
   it("is ready within 30 s, runs nodes and pods, and leaves nothing behind", async () => {
     dir = mkdtempSync(join(tmpdir(), "testbed-"));
-    cluster = await startCluster(join(dir, "cluster"));
+    const web = createServer((_request, response) => response.end("from the test"));
+    await new Promise<void>((resolve) => web.listen(0, "127.0.0.1", resolve));
+    const localPort = (web.address() as AddressInfo).port;
+    cluster = await startCluster(join(dir, "cluster"), {
+      forwards: [{ namespace: "default", podPort: 80, localPort }],
+    });
     expect(cluster.readyMs).toBeLessThan(30_000);
     const { api } = cluster;
     await api.create("/api/v1/nodes", {
@@ -48,13 +56,39 @@ describe("cluster on loopback", () => {
     });
     await api.create("/api/v1/namespaces/default/pods", {
       metadata: { name: "one" },
-      spec: { containers: [{ name: "one", image: "none:1" }] },
+      spec: { containers: [{ name: "triton", image: "none:1" }] },
     });
     const pod = await until("the pod runs", async () => {
       const found = await api.get("/api/v1/namespaces/default/pods/one");
       return found?.status?.phase === "Running" && found;
     });
     expect(pod.spec?.nodeName).toBe("node-1");
+
+    cluster.setLog("triton", "first\nsecond");
+    expect(await api.call("GET", "/api/v1/namespaces/default/pods/one/log?container=triton")).toBe(
+      "first\nsecond\n",
+    );
+    const [forwarded] = await freePorts(1);
+    const { kubectl } = requireTool(toolNamed("kube-testbed")).programs;
+    const forward = Program.start(
+      "port-forward",
+      kubectl!,
+      [
+        "--kubeconfig",
+        cluster.kubeconfig,
+        "port-forward",
+        "pod/one",
+        `${forwarded}:80`,
+        "--address=127.0.0.1",
+      ],
+      join(dir, "port-forward.log"),
+    );
+    await until(
+      "the forward answers",
+      async () => (await (await fetch(`http://127.0.0.1:${forwarded}/`)).text()) === "from the test",
+    );
+    await forward.stop();
+    web.close();
 
     const port = Number(cluster.endpoint.split(":")[1]);
     await cluster.stop();

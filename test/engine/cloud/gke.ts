@@ -4,7 +4,7 @@
  * once a driver is installed) and the cluster autoscaler with its events.
  */
 import { join } from "node:path";
-import { startCluster, type Cluster } from "../cluster/cluster";
+import { startCluster, type Cluster, type Forward } from "../cluster/cluster";
 import type { KubeObject } from "../cluster/kube-api";
 import { until } from "../cluster/program";
 import { gpusOf, newNode, poolOf, suits, type Pool } from "./node-pool";
@@ -46,6 +46,7 @@ export class Gke {
   constructor(
     private readonly world: World,
     private readonly dir: string,
+    private readonly forwards: readonly Forward[] = [],
   ) {}
 
   /** The only running cluster. */
@@ -61,7 +62,10 @@ export class Gke {
   }
 
   async createCluster(thing: Thing): Promise<void> {
-    const cluster = await startCluster(join(this.dir, "cluster"), join(this.dir, "pki"));
+    const cluster = await startCluster(join(this.dir, "cluster"), {
+      pki: join(this.dir, "pki"),
+      forwards: this.forwards,
+    });
     for (const [name, type] of [
       ["standard-rwo", "pd-balanced"],
       ["premium-rwo", "pd-ssd"],

@@ -8,6 +8,25 @@ import { toolNamed } from "../../../tools/catalogue";
 import { KubeApi } from "./kube-api";
 import { Program, freePorts, until } from "./program";
 
+/** Containers whose logs tests may set. */
+const loggedContainers = ["triton", "nvidia-driver-installer"];
+
+/** Where a port-forward to any pod of a namespace leads: a program of the test on loopback. */
+export interface Forward {
+  namespace: string;
+  podPort: number;
+  localPort: number;
+}
+
+export interface ClusterOptions {
+  /**
+   * Folder of the API server's certificate and the administrator's token. Filled by the first cluster and used again by later
+   * ones, so that one issuer (`issuer.pem`) and one login serve them all, as Google's do. Default: a folder of its own.
+   */
+  pki?: string;
+  forwards?: readonly Forward[];
+}
+
 /** A running cluster. */
 export interface Cluster {
   /** `host:port` of the API server. */
@@ -21,6 +40,10 @@ export interface Cluster {
   /** Wall time from the first process to the default service account. */
   readyMs: number;
   api: KubeApi;
+  /**
+   * What `kubectl logs` prints for a container name in any pod, now and for its previous run: containers do not run here.
+   */
+  setLog(container: string, text: string): void;
   /** True while all processes run. */
   readonly running: boolean;
   /** Stops everything and waits until the ports are free. */
@@ -67,12 +90,40 @@ function kubeconfigText(endpoint: string, caBase64: string, token: string): stri
   });
 }
 
-/**
- * Starts a cluster whose files live under `dir` (emptied first).
- * @param pki folder of the API server's certificate and the administrator's token. Filled by the first cluster and used
- *   again by later ones, so that one issuer (`issuer.pem`) and one login serve them all, as Google's do
- */
-export async function startCluster(dir: string, pki = join(dir, "pki")): Promise<Cluster> {
+/** The format in which container runtimes keep logs, which the kubelet strips. */
+function toContainerLog(text: string): string {
+  const time = new Date().toISOString().replace("Z", "000000Z");
+  return text
+    .split("\n")
+    .map((line) => `${time} stderr F ${line}\n`)
+    .join("");
+}
+
+/** kwok's configuration: what becomes of nodes and pods, their logs, and where forwards lead. */
+function kwokConfig(dir: string, forwards: readonly Forward[]): string {
+  const apiVersion = "kwok.x-k8s.io/v1alpha1";
+  const logFile = (container: string): string => join(dir, "log", `container-${container}.txt`);
+  for (const container of loggedContainers) writeFileSync(logFile(container), "");
+  const logs = loggedContainers.map((container) => ({
+    ...{ containers: [container], logsFile: logFile(container), previousLogsFile: logFile(container) },
+  }));
+  const documents = [
+    { apiVersion, kind: "ClusterLogs", metadata: { name: "logs" }, spec: { logs } },
+    ...forwards.map(({ namespace, podPort, localPort }, index) => ({
+      ...{ apiVersion, kind: "ClusterPortForward", metadata: { name: `forward-${index}` } },
+      spec: {
+        selector: { matchNamespaces: [namespace] },
+        forwards: [{ ports: [podPort], target: { address: "127.0.0.1", port: localPort } }],
+      },
+    })),
+  ];
+  const stages = readFileSync(join(__dirname, "stages.yaml"), "utf8");
+  return [stages, ...documents.map((document) => JSON.stringify(document))].join("\n---\n");
+}
+
+/** Starts a cluster whose files live under `dir` (emptied first). */
+export async function startCluster(dir: string, options: ClusterOptions = {}): Promise<Cluster> {
+  const pki = options.pki ?? join(dir, "pki");
   const { programs } = requireTool(toolNamed("kube-testbed"));
   const startedMs = Date.now();
   rmSync(dir, { recursive: true, force: true });
@@ -126,6 +177,7 @@ export async function startCluster(dir: string, pki = join(dir, "pki")): Promise
       ...[
         `--service-account-signing-key-file=${keyFile}`,
         "--service-cluster-ip-range=10.96.0.0/16",
+        "--kubelet-preferred-address-types=InternalIP",
         "--profiling=false",
       ],
     ]);
@@ -160,13 +212,10 @@ export async function startCluster(dir: string, pki = join(dir, "pki")): Promise
     start("kube-scheduler", [
       ...[...server, "--leader-elect=false", "--bind-address=127.0.0.1", `--secure-port=${schedulerPort}`],
     ]);
+    const kwokFile = join(dir, "kwok.yaml");
+    writeFileSync(kwokFile, kwokConfig(dir, options.forwards ?? []));
     start("kwok", [
-      ...[
-        ...client,
-        `--config=${join(__dirname, "stages.yaml")}`,
-        "--manage-all-nodes=true",
-        "--cidr=10.244.0.0/16",
-      ],
+      ...[...client, `--config=${kwokFile}`, "--manage-all-nodes=true", "--cidr=10.244.0.0/16"],
       ...["--node-ip=127.0.0.1", `--node-port=${kwokPort}`, `--server-address=127.0.0.1:${kwokPort}`],
     ]);
     await until("the default service account exists", async () => {
@@ -175,6 +224,11 @@ export async function startCluster(dir: string, pki = join(dir, "pki")): Promise
     });
     return {
       ...{ endpoint, caBase64, token, kubeconfig, api, readyMs: Date.now() - startedMs },
+      setLog: (container, text) => {
+        if (!loggedContainers.includes(container))
+          throw new Error(`No log for ${container}: add it to loggedContainers`);
+        writeFileSync(join(dir, "log", `container-${container}.txt`), toContainerLog(text));
+      },
       get running() {
         return running.every((program) => program.running);
       },
