@@ -9,6 +9,9 @@ type PodTemplate = k8s.types.input.core.v1.PodTemplateSpec;
 /** Port of the controller's HTTP API; also serves `/metrics` and `/healthz`. */
 export const controllerPort = 8080;
 
+/** Port at which the workers find the controller (gRPC). */
+export const controllerWorkerPort = 8081;
+
 export const controllerLabels: Readonly<Record<string, string>> = { app: "load-controller" };
 export const workerLabels: Readonly<Record<string, string>> = { app: "load-worker" };
 
@@ -26,7 +29,8 @@ export interface LoadPodArgs {
 }
 
 export interface WorkerPodArgs extends LoadPodArgs {
-  readonly controllerUrl: string;
+  /** host:port of the controller for workers. */
+  readonly controllerAddress: string;
   /** Whole CPU cores. */
   readonly cpu: number;
   readonly tritonNamespace: string;
@@ -104,8 +108,11 @@ export function workerPod(args: WorkerPodArgs): PodTemplate {
         {
           name: "worker",
           image: args.image,
-          args: ["loadgen/worker-main.ts"],
-          env: [{ name: "LOADGEN_CONTROLLER", value: args.controllerUrl }, tokenEnv(args)],
+          args: ["loadgen/worker-main.js", "--controller", args.controllerAddress, "--name", "$(POD_NAME)"],
+          env: [
+            { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+            tokenEnv(args),
+          ],
           // Requests equal limits: the pod's class is Guaranteed, and the node's CPU manager gives it whole cores.
           resources: { requests: resources, limits: resources },
           securityContext: restrictedContainer(true),

@@ -6,6 +6,7 @@ import {
   controllerLabels,
   controllerPod,
   controllerPort,
+  controllerWorkerPort,
   workerLabels,
   workerPod,
 } from "./load-generator-pods";
@@ -61,7 +62,10 @@ export class LoadGenerator extends pulumi.ComponentResource {
         spec: {
           type: "ClusterIP",
           selector: { ...controllerLabels },
-          ports: [{ name: "http", port: controllerPort, targetPort: "http" }],
+          ports: [
+            { name: "http", port: controllerPort, targetPort: "http" },
+            { name: "workers", port: controllerWorkerPort, targetPort: "workers" },
+          ],
         },
       },
       options,
@@ -96,7 +100,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
           selector: { matchLabels: { ...workerLabels } },
           template: workerPod({
             ...workload,
-            controllerUrl: `http://${controllerService}.${args.namespaceName}.svc:${controllerPort}`,
+            controllerAddress: `${controllerService}.${args.namespaceName}.svc:${controllerWorkerPort}`,
             cpu: args.workerCpu,
             tritonNamespace: args.tritonNamespace,
           }),
@@ -116,8 +120,16 @@ export class LoadGenerator extends pulumi.ComponentResource {
     const workers = pods(args.namespaceName, workerLabels);
     const monitoring = pods(args.monitoringNamespace);
     const specs = {
-      controller: allow(controllerLabels, [from([workers, monitoring], [controllerPort])], []),
-      worker: allow(workerLabels, [], [to([controller], [controllerPort]), to([triton], [tritonPorts.grpc])]),
+      controller: allow(
+        controllerLabels,
+        [from([monitoring], [controllerPort]), from([workers], [controllerWorkerPort])],
+        [],
+      ),
+      worker: allow(
+        workerLabels,
+        [],
+        [to([controller], [controllerWorkerPort]), to([triton], [tritonPorts.grpc])],
+      ),
     };
     return Object.entries(specs).map(
       ([role, spec]) =>

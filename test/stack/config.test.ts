@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseConfig, type RawConfig } from "../../stack/config";
 import { ConfigError, type ConfigProblem } from "../../stack/config-error";
-import { configKeys, type ConfigKey } from "../../stack/config-keys";
+import { configKeys } from "../../stack/config-keys";
 
 const valid: RawConfig = { project: "my-project-1" };
 
@@ -85,7 +85,7 @@ describe("what follows from the keys", () => {
 });
 
 describe("conflicts", () => {
-  it.each<[string, RawConfig, ConfigKey | string, RegExp]>([
+  it.each<[string, RawConfig, string, RegExp]>([
     ["no project", { project: "" }, "project", /pulumi config set project/],
     ["bad project", { project: "My Project" }, "project", /not a project id/],
     ["unknown key", { replcas: "2" }, "replcas", /no key of this stack.*replicas/],
@@ -287,7 +287,7 @@ describe("conflicts", () => {
 
   it("are counted and listed in the error's message", () => {
     expect(() => parseConfig({ project: "", replicas: "two" })).toThrow(
-      /^The stack's configuration has 2 problems:\n  replicas: .*\n  project: /,
+      /^The stack's configuration has 2 problems:\n +replicas: .*\n +project: /,
     );
   });
 });
