@@ -33,6 +33,8 @@ export interface LocalTritonOptions {
   readonly timeDilation?: number;
   /** Model time that loading a model takes, milliseconds. Default 500. */
   readonly loadTimeMs?: number;
+  /** Length of each of the two steps of a shutdown, wall milliseconds. Default 1000, as observed on Triton 2.51. */
+  readonly shutdownStepMs?: number;
   /** Takes the reasons that Triton writes to its log only. Default: none is kept. */
   readonly log?: (line: string) => void;
 }
@@ -43,8 +45,7 @@ export interface Ports {
   readonly metrics: number;
 }
 
-/** Steps of a shutdown, wall milliseconds: observed on Triton 2.51. */
-const SHUTDOWN_STEP_MS = 1000;
+const DEFAULT_SHUTDOWN_STEP_MS = 1000;
 /** Triton's --exit-timeout-secs. */
 const EXIT_TIMEOUT_MS = 30_000;
 
@@ -57,6 +58,7 @@ export class LocalTriton {
     private readonly http: HttpEndpoint,
     private readonly metrics: HttpEndpoint,
     private readonly health: HostHealth,
+    private readonly shutdownStepMs: number,
   ) {}
 
   /**
@@ -99,7 +101,8 @@ export class LocalTriton {
         metrics: await metrics.listen(options.metricsPort ?? 0, host, "Metrics"),
       };
       health.start();
-      return new LocalTriton(ports, store, grpc, http, metrics, health);
+      const stepMs = options.shutdownStepMs ?? DEFAULT_SHUTDOWN_STEP_MS;
+      return new LocalTriton(ports, store, grpc, http, metrics, health, stepMs);
     } catch (error) {
       await Promise.allSettled([grpc.close(), http.close(), metrics.close()]);
       throw error;
@@ -108,19 +111,19 @@ export class LocalTriton {
 
   /**
    * Ends as Triton does on SIGTERM: HTTP closes at once; over gRPC, requests that are inside are answered and new ones get
-   * UNAVAILABLE; a second later the models are gone (NOT_FOUND) and /metrics closes; another second later gRPC closes. Takes two
-   * seconds at least, 30 at most.
+   * UNAVAILABLE; one step (a second) later the models are gone (NOT_FOUND) and /metrics closes; another step later gRPC closes.
+   * Takes two steps at least, and 30 seconds at most.
    */
   async shutdown(): Promise<void> {
     const exitAt = performance.now() + EXIT_TIMEOUT_MS;
     this.store.stopAccepting();
     await this.http.close();
-    do await sleep(SHUTDOWN_STEP_MS);
+    do await sleep(this.shutdownStepMs);
     while (this.grpc.inFlight > 0 && performance.now() < exitAt);
     this.store.unloadAll();
     await this.metrics.close();
-    await sleep(SHUTDOWN_STEP_MS);
-    const limit = Math.max(SHUTDOWN_STEP_MS, exitAt - performance.now());
+    await sleep(this.shutdownStepMs);
+    const limit = Math.max(this.shutdownStepMs, exitAt - performance.now());
     await Promise.race([this.grpc.drain(), sleep(limit)]);
     await this.close();
   }

@@ -1,10 +1,6 @@
 import { createServer, type AddressInfo, type Server } from "node:net";
-import {
-  defaultConnectionOptions,
-  ServerConnection,
-  type ConnectionOptions,
-  type RequestHandler,
-} from "../h2/connection";
+import { type RequestHandler, ServerConnection } from "../h2/connection";
+import { type ConnectionOptions, defaultConnectionOptions } from "../h2/connection-options";
 import type { HeaderFields } from "../../http2/header-decoder";
 import { ServerStream, type StreamReceiver } from "../h2/stream";
 import { errorHead, httpErrorHead } from "./header-blocks";
@@ -40,7 +36,7 @@ export class GrpcServer implements RequestHandler {
   ) {
     this.maxMessageBytes = options.maxMessageBytes ?? DEFAULT_MAX_MESSAGE_BYTES;
     this.connectionOptions = { ...defaultConnectionOptions, ...options.connection };
-    this.server = createServer((socket) => {
+    this.server = createServer({ pauseOnConnect: true }, (socket) => {
       this.connections.add(
         new ServerConnection(socket, this, this.connectionOptions, (connection) =>
           this.connections.delete(connection),

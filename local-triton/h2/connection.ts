@@ -15,7 +15,9 @@ import {
 import { checkFrameRules } from "../../http2/frame-rules";
 import { HeaderBlockCollector } from "../../http2/header-block";
 import { HeaderDecoder, type HeaderFields } from "../../http2/header-decoder";
+import { readIntoOneBuffer } from "./accept";
 import { Output } from "./output";
+import type { ConnectionOptions } from "./connection-options";
 import { HEADER_TABLE_BYTES, readRequestHead } from "./request-head";
 import { SendFlow } from "./send-flow";
 import { ServerStream, type StreamOwner, type StreamReceiver } from "./stream";
@@ -25,24 +27,6 @@ export interface RequestHandler {
   /** A request's headers are there. Returns who takes its body. Must not throw. */
   request(stream: ServerStream, headers: HeaderFields): StreamReceiver;
 }
-
-export interface ConnectionOptions {
-  /** Requests a client may have open on one connection. */
-  readonly maxConcurrentStreams: number;
-  /** Receive window of one stream, bytes: a request up to this size needs no WINDOW_UPDATE of its own. */
-  readonly streamWindowBytes: number;
-  /** Receive window of the connection, bytes; refilled when half is used. */
-  readonly connectionWindowBytes: number;
-  /** Largest frame accepted, bytes. */
-  readonly maxFrameBytes: number;
-}
-
-export const defaultConnectionOptions: ConnectionOptions = {
-  maxConcurrentStreams: 10_000,
-  streamWindowBytes: 4 * 1024 * 1024,
-  connectionWindowBytes: 64 * 1024 * 1024,
-  maxFrameBytes: 1024 * 1024,
-};
 
 const MAX_CONTROL_FRAME_BYTES = 65_536;
 /** A client that was told to go and does not close its side is cut off after this long, milliseconds. */
@@ -67,13 +51,18 @@ export class ServerConnection implements FrameSink, StreamOwner {
   private closed = false;
   private readonly output: Output;
 
+  private readonly socket: Socket;
+
   constructor(
-    private readonly socket: Socket,
+    /** As the server accepted it, paused. */
+    accepted: Socket,
     private readonly handler: RequestHandler,
     private readonly options: ConnectionOptions,
     /** Called once, when the connection is gone. */
     private readonly onClosed: (connection: ServerConnection) => void,
   ) {
+    const socket = readIntoOneBuffer(accepted, (chunk) => this.receive(chunk));
+    this.socket = socket;
     this.output = new Output(socket);
     this.receiveWindow = options.connectionWindowBytes;
     this.parser = new FrameParser(this, {
@@ -82,7 +71,6 @@ export class ServerConnection implements FrameSink, StreamOwner {
       expectPreface: true,
     });
     socket.setNoDelay(true);
-    socket.on("data", (chunk: Buffer) => this.receive(chunk));
     socket.on("end", () => socket.end());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.finish());

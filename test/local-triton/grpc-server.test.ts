@@ -1,4 +1,5 @@
 import * as http2 from "node:http2";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { type ServiceError, status } from "@grpc/grpc-js";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -14,6 +15,7 @@ import {
 } from "../../http2/frames";
 import { HeaderDecoder, type HeaderFields } from "../../http2/header-decoder";
 import { literal } from "../../http2/literals";
+import { readIntoOneBuffer } from "../../local-triton/h2/accept";
 import { GrpcServer, type GrpcServerOptions, parseTimeoutMs } from "../../local-triton/grpc/server";
 import { StatusError } from "../../local-triton/grpc/status";
 import type { UnaryCall, UnaryHandler } from "../../local-triton/grpc/unary-call";
@@ -176,7 +178,7 @@ describe("gRPC server with node:http2", () => {
       body: [],
     };
     stream.on("response", (received) => (seen.headers = received));
-    stream.on("trailers", (received) => (seen.trailers = received));
+    stream.on("trailers", (received: http2.IncomingHttpHeaders) => (seen.trailers = received));
     stream.on("data", (chunk: Buffer) => seen.body.push(chunk));
     stream.end(body);
     return new Promise<typeof seen>((resolve, reject) => {
@@ -409,6 +411,38 @@ describe("HTTP/2 as the protocol asks", () => {
       FrameType.HEADERS,
       (received) => received.streamId === 3 && (received.flags & Flag.END_STREAM) !== 0,
     );
+  });
+});
+
+describe("accepted sockets", () => {
+  it("read into one buffer on this version of Node", async () => {
+    const server = createServer({ pauseOnConnect: true });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const chunks: string[] = [];
+    const buffers = new Set<ArrayBufferLike>();
+    const moved = new Promise<boolean>((resolve) =>
+      server.once("connection", (accepted) => {
+        const socket = readIntoOneBuffer(accepted, (chunk) => {
+          chunks.push(chunk.toString());
+          buffers.add(chunk.buffer);
+          socket.write("ok");
+        });
+        socket.on("end", () => socket.end());
+        resolve(socket !== accepted);
+      }),
+    );
+    const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+    const answered = (): Promise<unknown> => new Promise((resolve) => client.once("data", resolve));
+    for (const text of ["first", "second"]) {
+      client.write(text);
+      await answered();
+    }
+    expect(await moved).toBe(true);
+    expect(chunks).toEqual(["first", "second"]);
+    expect(buffers.size).toBe(1);
+    const closed = new Promise((resolve) => server.close(resolve));
+    client.end();
+    await closed;
   });
 });
 

@@ -98,12 +98,13 @@ describe("cancelled requests", () => {
 
 describe("shutdown", () => {
   it("goes as Triton's: HTTP first, then new requests refused, then the models, then the port", async () => {
-    const { server, grpcAddress, http, metrics, client } = await startServer([
-      { gpuMsPerBatch: 250, config: { max_batch_size: 1 } },
-    ]);
+    const { server, grpcAddress, http, metrics, client } = await startServer(
+      [{ gpuMsPerBatch: 80, config: { max_batch_size: 1 } }],
+      { shutdownStepMs: 500 },
+    );
     const raw = rawClient(grpcAddress);
     const inside = [ask(raw), ask(raw), ask(raw)];
-    await sleep(100);
+    await sleep(30);
     const from = performance.now();
     const ended = server.shutdown().then(() => performance.now() - from);
     await sleep(50);
@@ -115,24 +116,24 @@ describe("shutdown", () => {
       message: "Server is stopping, scheduler for model has stopped accepting new inference requests",
     });
     expect(tally(await Promise.all(inside))).toEqual({ OK: 3 });
-    await sleep(1300 - (performance.now() - from));
+    await sleep(700 - (performance.now() - from));
     expect(await ask(raw)).toMatchObject({
       code: "NOT_FOUND",
       message: "Request for unknown model: 'sim' has no available versions",
     });
-    expect(await ended).toBeGreaterThan(1990);
+    expect(await ended).toBeGreaterThan(990);
     expect((await ask(raw, {}, 300)).code).toMatch(/UNAVAILABLE|DEADLINE_EXCEEDED/);
   });
 
-  it("waits for requests that are inside longer than its usual two seconds", async () => {
-    const { server, grpcAddress } = await startServer([{ gpuMsPerBatch: 1500 }]);
+  it("waits for requests that are inside longer than its two steps", async () => {
+    const { server, grpcAddress } = await startServer([{ gpuMsPerBatch: 600 }], { shutdownStepMs: 100 });
     const inside = ask(rawClient(grpcAddress));
-    await sleep(100);
+    await sleep(50);
     const from = performance.now();
     const ended = server.shutdown();
     expect((await inside).code).toBe("OK");
     await ended;
-    expect(performance.now() - from).toBeGreaterThan(2900);
+    expect(performance.now() - from).toBeGreaterThan(550);
   });
 });
 

@@ -8,6 +8,8 @@ import { simulatedModel } from "../../local-triton/simulated-t4/model-law";
 import { catalogue } from "../../model-repo/catalogue";
 import { withTritonDefaults } from "../../model-repo/config-defaults";
 import { toModelConfig } from "../../model-repo/model-config";
+import type { ModelConfig } from "../../model-repo/config-types";
+import { NodeModel } from "../../serving-model/node-model";
 import { serviceLawFor } from "../../serving-model/t4";
 import { sleep, tensor, testConfig, type TestModel } from "./support";
 
@@ -40,6 +42,17 @@ async function makeNode(models: readonly TestModel[], dilation = 1) {
   return { node, recorder, runners, observed, clock };
 }
 
+/** A small seeded generator of numbers in [0, 1). */
+function mulberry(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
 const one: () => RunnerRequest = () => ({ images: 1, timeoutUs: 0 });
 
 describe("simulated T4", () => {
@@ -61,6 +74,49 @@ describe("simulated T4", () => {
       expect(batch.inputEndUs - batch.startUs).toBeCloseTo(5000, 3);
       expect(observed[i]).toBeGreaterThan((180 - (i + 1) * 25) * 1000 - 1000);
     });
+  });
+
+  it("forms the batches that virtual time forms from the same arrivals, at the same times", async () => {
+    const config: ModelConfig = {
+      max_batch_size: 4,
+      instance_group: [{ count: 2 }],
+      dynamic_batching: { preferred_batch_size: [4], max_queue_delay_microseconds: 5000 },
+    };
+    const law = { hostMsPerImage: 1, gpuMsPerBatch: 3, gpuMsPerImage: 0.5, ingressRequestsPerS: Infinity };
+    const { recorder, runners } = await makeNode([{ ...law, config }]);
+    const random = mulberry(7);
+    for (let i = 0; i < 150; i++) {
+      runners[0]!.submit(one(), tensor(48, i));
+      if (random() < 0.7) await sleep(random() * 4);
+    }
+    await runners[0]!.close();
+    const arrivals = recorder.batches.flatMap((batch) => batch.queuedUs).sort((a, b) => a - b);
+    expect(arrivals).toHaveLength(150);
+    const planned: { images: number; startUs: number; endUs: number }[] = [];
+    const virtual = new NodeModel<number>(
+      {
+        maxBatchSize: 4,
+        preferredBatchSizes: [4],
+        queueDelayUs: 5000,
+        dynamicBatching: true,
+        instanceCount: 2,
+        law,
+        payloadBytes: 192,
+      },
+      {
+        onExecuted: ({ images, startUs, endUs }) => planned.push({ images, startUs, endUs }),
+        onRejected: () => expect.fail("nothing is rejected"),
+      },
+    );
+    for (const [index, atUs] of arrivals.entries()) {
+      virtual.advance(atUs);
+      virtual.arrive(index, 1, 192, atUs);
+    }
+    virtual.advance(arrivals.at(-1)! + 1e6);
+    expect(recorder.batches.map(({ images, startUs, endUs }) => ({ images, startUs, endUs }))).toEqual(
+      planned,
+    );
+    expect(new Set(planned.map((batch) => batch.images)).size).toBeGreaterThan(1);
   });
 
   it("shares one GPU between all models, first come first served", async () => {

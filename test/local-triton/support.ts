@@ -80,8 +80,11 @@ export interface TestServer {
   readonly client: KserveClient;
   readonly grpcAddress: string;
   readonly log: string[];
-  http(path: string, init?: RequestInit): Promise<{ status: number; contentType: string; body: string }>;
-  metrics(): Promise<string>;
+  readonly http: (
+    path: string,
+    init?: RequestInit,
+  ) => Promise<{ status: number; contentType: string; body: string }>;
+  readonly metrics: () => Promise<string>;
 }
 
 /** A server with these models loaded (unless `loadModels` says otherwise); ends with the test. */
@@ -99,7 +102,8 @@ export async function startServer(
     ...options,
   });
   const grpcAddress = `127.0.0.1:${server.ports.grpc}`;
-  const client = new KserveClient(grpcAddress);
+  // Generous: the tests' machine may be busy with other things.
+  const client = new KserveClient(grpcAddress, { deadlineMs: 15_000 });
   onTestFinished(async () => {
     client.close();
     await server.close();
