@@ -1,4 +1,5 @@
 import type * as k8s from "@pulumi/kubernetes";
+import type * as pulumi from "@pulumi/pulumi";
 import { gpuTaint } from "./gpu-node-pool";
 import { poolLabel } from "./node-pool";
 import { restrictedContainer, restrictedPod } from "./pod-security";
@@ -16,7 +17,7 @@ export type ModelControlMode = "explicit" | "poll" | "none";
 export interface TritonPodArgs {
   readonly image: string;
   /** `gs://BUCKET/FOLDER`. */
-  readonly repositoryUrl: string;
+  readonly repositoryUrl: pulumi.Input<string>;
   readonly modelControlMode: ModelControlMode;
   /** The one model that is loaded at start in explicit mode. */
   readonly modelName: string;
@@ -44,13 +45,16 @@ const pinnedPoolMi = 256;
 /** User `triton-server` of the image. */
 const tritonUserId = 1000;
 
+/** Kubernetes puts the variable's value into the arguments, so that only it is unknown before the bucket exists. */
+const repositoryVariable = "MODEL_REPOSITORY";
+
 const repositoryCopy = "/var/triton";
 
 /** Command line of the server. */
 export function tritonArguments(args: TritonPodArgs): string[] {
   return [
     "tritonserver",
-    `--model-repository=${args.repositoryUrl}`,
+    `--model-repository=$(${repositoryVariable})`,
     `--model-control-mode=${args.modelControlMode}`,
     ...(args.modelControlMode === "explicit" ? [`--load-model=${args.modelName}`] : []),
     ...(args.modelControlMode === "poll" ? ["--repository-poll-secs=30"] : []),
@@ -93,6 +97,7 @@ export function tritonPod(args: TritonPodArgs): k8s.types.input.core.v1.PodTempl
           // Arguments only: the image's entry point prepares CUDA's compatibility libraries and then runs them.
           args: tritonArguments(args),
           env: [
+            { name: repositoryVariable, value: args.repositoryUrl },
             { name: "TRITON_GCS_MOUNT_DIRECTORY", value: repositoryCopy },
             { name: "HOME", value: "/tmp" },
           ],

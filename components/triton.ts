@@ -4,10 +4,9 @@ import { dropsWithCluster, type InCluster } from "./in-cluster";
 import { allow, from, toGoogleApis, toMetadataServer, pods } from "./network-policies";
 import { tritonLabels, tritonPod, tritonPorts, type TritonPodArgs } from "./triton-pod";
 
-export interface TritonArgs extends InCluster, Omit<TritonPodArgs, "repositoryUrl"> {
+export interface TritonArgs extends InCluster, TritonPodArgs {
   /** Namespace that exists. */
   readonly namespace: pulumi.Input<string>;
-  readonly repositoryUrl: pulumi.Input<string>;
   /** Servers, one GPU each; undefined leaves the number to an autoscaler. */
   readonly replicas: number | undefined;
   /** How long Pulumi waits for the servers to be ready, seconds. */
@@ -81,9 +80,7 @@ export class Triton extends pulumi.ComponentResource {
           progressDeadlineSeconds: args.readinessBudgetS,
           strategy: tritonStrategy(args.replicas),
           selector: { matchLabels: { ...tritonLabels } },
-          template: pulumi
-            .output(args.repositoryUrl)
-            .apply((repositoryUrl) => tritonPod({ ...args, repositoryUrl })),
+          template: tritonPod(args),
         },
       },
       dropsWithCluster(this, args, {

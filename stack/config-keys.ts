@@ -183,7 +183,11 @@ export const configKeys = {
   loadGenerator: flag(true, "Deploy the load generator."),
   loadImage: text("", "Load generator image with exact tag or digest; empty builds it."),
   loadMachineType: text("n2-standard-8", "Machine of the load pool; its egress decides how many are needed."),
-  loadSpot: flag(true, "Spot machines for the load pool."),
+  loadAsleep: flag(
+    false,
+    "Scale the load workers alone, and with them their nodes, to zero: between sweeps.",
+  ),
+  loadSpot: flag(false, "Spot machines for the load pool; a worker taken away spoils the trial it was in."),
   peakRatePerS: integer(1, 100_000, 2500, "Highest request rate the load generator must reach, per second."),
   loadWorkers: integer(
     0,

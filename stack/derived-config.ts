@@ -23,7 +23,7 @@ export interface DerivedConfig {
   readonly converter: string;
   /** Bytes of one request's payload. */
   readonly bytesPerRequest: number;
-  /** Workers and machines that reach the peak rate; zero workers when asleep. */
+  /** Workers and machines that reach the peak rate; zero workers while they are asleep. */
   readonly load: { readonly workers: number; readonly maxNodes: number };
   /** Servers; undefined when the autoscaler owns the number. */
   readonly tritonReplicas: number | undefined;
@@ -74,7 +74,7 @@ function loadOf(values: ConfigValues, bytesPerRequest: number): DerivedConfig["l
   const shape = machineShape(values.loadMachineType);
   const size = shape ? loadSize(values.peakRatePerS, bytesPerRequest, shape) : { workers: 1, nodes: 1 };
   return {
-    workers: values.asleep ? 0 : values.loadWorkers || size.workers,
+    workers: values.asleep || values.loadAsleep ? 0 : values.loadWorkers || size.workers,
     maxNodes: values.loadMaxNodes || size.nodes,
   };
 }
