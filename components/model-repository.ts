@@ -88,7 +88,7 @@ export class ModelRepository extends pulumi.ComponentResource {
     return pulumi.all([found.bucketObjects, this.url]).apply(([objects, url]) => {
       if (objects.length > 0) return url;
       throw userError(
-        `${url}/${modelName}/1/ is empty: convert the model first (npm run convert), or set asleep to true until then.`,
+        `${url}/${modelName}/1/ is empty: convert the model first (the output conversionVm says how), or set asleep to true until then.`,
       );
     });
   }
