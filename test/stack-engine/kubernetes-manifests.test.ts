@@ -9,6 +9,9 @@ const object = (value: Plain | undefined): Json =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value : {};
 const list = (value: Plain | undefined): Json[] => (Array.isArray(value) ? value.map(object) : []);
 
+const text = (value: Plain | undefined): string =>
+  typeof value === "string" || typeof value === "number" ? `${value}` : "";
+
 interface Manifest {
   readonly registration: Registration;
   readonly body: Json;
@@ -26,9 +29,9 @@ const manifestsOf = (recording: Recording): Manifest[] =>
       return {
         registration,
         body,
-        kind: String(body.kind),
-        name: String(metadata.name),
-        namespace: String(metadata.namespace ?? ""),
+        kind: text(body.kind),
+        name: text(metadata.name),
+        namespace: text(metadata.namespace ?? ""),
       };
     });
 
@@ -96,7 +99,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
   it("names apiVersion and kind as the type says", () => {
     for (const { registration, body } of manifests) {
       const [, groupVersion = "", kind] = registration.type.split(":");
-      expect(`${String(body.apiVersion)}:${String(body.kind)}`).toBe(
+      expect(`${text(body.apiVersion)}:${text(body.kind)}`).toBe(
         `${groupVersion.replace(/^core\//, "")}:${kind}`,
       );
     }
@@ -138,7 +141,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
         for (const [kind, name] of references.filter(([, reference]) => reference !== undefined)) {
           expect(
             find(kind, owner.namespace, name),
-            `${owner.name} needs ${kind} ${String(name)}`,
+            `${owner.name} needs ${kind} ${text(name)}`,
           ).toBeDefined();
         }
       }
@@ -186,7 +189,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
       if (role.kind === "Role")
         expect(find("Role", binding.namespace, role.name), binding.name).toBeDefined();
       for (const subject of list(binding.body.subjects).filter(({ kind }) => kind === "ServiceAccount")) {
-        expect(find("ServiceAccount", String(subject.namespace), subject.name), binding.name).toBeDefined();
+        expect(find("ServiceAccount", text(subject.namespace), subject.name), binding.name).toBeDefined();
       }
     }
   });
@@ -206,7 +209,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
         const target = port.targetPort ?? port.port;
         expect(
           ports.some(({ name, containerPort }) => name === target || containerPort === target),
-          `${service.name} ${String(target)}`,
+          `${service.name} ${text(target)}`,
         ).toBe(true);
       }
     }
@@ -220,7 +223,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
           const ports = list(container.ports);
           expect(
             ports.some(({ name, containerPort }) => name === port || containerPort === port),
-            `${String(container.name)} ${String(port)}`,
+            `${text(container.name)} ${text(port)}`,
           ).toBe(true);
         }
       }
@@ -234,7 +237,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
         for (const resource of ["cpu", "memory"])
           expect(
             object(requests)[resource],
-            `${owner.name} ${String(container.name)} ${resource}`,
+            `${owner.name} ${text(container.name)} ${resource}`,
           ).toBeDefined();
         // The installer runs once a node and is allowed what it needs.
         if (container.name !== "nvidia-driver-installer")
@@ -303,7 +306,7 @@ describe.each(SETTINGS)("%s", (_name, stack, overrides) => {
 
 /** Plain number of a Kubernetes quantity. */
 function quantity(value: Plain): number {
-  const match = /^(\d+(?:\.\d+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/.exec(String(value));
+  const match = /^(\d+(?:\.\d+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?$/.exec(text(value));
   if (match === null) throw new Error(`${JSON.stringify(value)} is no quantity.`);
   const factors: Record<string, number> = {
     "": 1,

@@ -27,22 +27,16 @@ function findings(script: string): string[] {
 /** Script of the conversion VM as the program registers it. */
 async function startupScript(stack: (typeof STACKS)[number], overrides: Overrides): Promise<string> {
   const recording = await up(stack, overrides);
-  return String(
-    plain(at(recording.one("gcp:compute/instance:Instance").inputs, 'metadata["startup-script"]')),
-  );
+  return plain(
+    at(recording.one("gcp:compute/instance:Instance").inputs, 'metadata["startup-script"]'),
+  ) as string;
 }
 
 describe("conversion VM", () => {
   const settings: [string, (typeof STACKS)[number], Overrides][] = [
     ["dev", "dev", {}],
     ["prod with a VM", "prod", { conversionVm: true }],
-    [
-      "the ONNX path",
-      "dev",
-      {
-        artefactPath: "onnx-tensorrt",
-        variant: "onnx_trt_fp16",
-        repositoryVariants: [],
+    ["an inline variant, asleep", "dev", { asleep: true, variant: { artefact: "tftrt_fp16_bs32", maxBatchSize: 32, instanceCount: 2, queueDelayUs: 5000 } }],
         tritonVersion: "25.08",
       },
     ],
