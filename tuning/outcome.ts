@@ -56,6 +56,8 @@ export interface VariantOutcome {
   readonly gpuBusy: number | null;
   /** Fitted from the trials. */
   readonly fittedLaw: ServiceLaw | null;
+  /** Constant part of the response time outside the node that goes with `fittedLaw`, milliseconds; absent: 0. */
+  readonly fittedOverheadMs?: number;
   readonly diagnosis: Diagnosis;
   readonly trials: readonly JudgedTrial[];
   readonly note: string | null;

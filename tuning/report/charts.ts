@@ -1,6 +1,6 @@
 /** The report's three charts over the request rate. */
-import { medianCurve } from "../results/curve";
-import type { Result, ResultTrial } from "../results/result-schema";
+import { medianCurve, type CurvePoint } from "../results/curve";
+import type { Result, ResultTrial, ResultVariant } from "../results/result-schema";
 import { renderChart, type ChartBadge, type ChartCurve, type ChartSpec, type Frame } from "./chart";
 import { formatBatch, formatMs, formatQuantile, formatRate, formatShare, formatSlo } from "./format";
 import type { Html } from "./html";
@@ -18,7 +18,9 @@ const frames: Readonly<Record<ChartSize, Frame>> = {
 
 const xTickCount: Readonly<Record<ChartSize, number>> = { wide: 12, half: 6, narrow: 4 };
 
+type ModelPoint = NonNullable<ResultVariant["modelCurve"]>[number];
 type Value = (trial: ResultTrial) => number | null;
+type Predicted = (point: ModelPoint) => number;
 
 /** Response time at the SLO's quantile by rate, up to twice the bound; what lies higher is marked at the upper edge. */
 export function rateLatencyChart(result: Result, all: readonly VariantSeries[], size: ChartSize): Html {
@@ -47,7 +49,13 @@ export function rateLatencyChart(result: Result, all: readonly VariantSeries[], 
         .join("; "),
     y,
     yLabel: `${formatQuantile(quantile)} response time, ms`,
-    curves: curvesOf(result, all, (trial) => trial.quantileMs, formatMs),
+    curves: curvesOf(
+      result,
+      all,
+      (trial) => trial.quantileMs,
+      (point) => point.quantileMs,
+      formatMs,
+    ),
     limit: { value: boundMs, label: `SLO: ${formatSlo(result.slo)}` },
     badges,
   });
@@ -56,8 +64,10 @@ export function rateLatencyChart(result: Result, all: readonly VariantSeries[], 
 /** Mean batch by rate; null when no server reported batches. */
 export function meanBatchChart(result: Result, all: readonly VariantSeries[], size: ChartSize): Html | null {
   const value: Value = (trial) => trial.meanBatch;
-  const largest = largestValue(all, value);
-  if (largest === null) return null;
+  const measured = largestValue(all, value);
+  if (measured === null) return null;
+  const predicted = all.flatMap(({ variant }) => variant.modelCurve?.map((point) => point.meanBatch) ?? []);
+  const largest = Math.max(measured, ...predicted);
   const frame = frames[size];
   return renderChart({
     ...common(result, all, size, `batch-${size}`),
@@ -65,7 +75,7 @@ export function meanBatchChart(result: Result, all: readonly VariantSeries[], si
     description: "Requests that one execution carries on average, on an axis of powers of two.",
     y: powerOfTwoScale(largest, frame.height - frame.bottom, frame.top),
     yLabel: "mean batch",
-    curves: curvesOf(result, all, value, formatBatch),
+    curves: curvesOf(result, all, value, (point) => point.meanBatch, formatBatch),
   });
 }
 
@@ -80,7 +90,13 @@ export function gpuBusyChart(result: Result, all: readonly VariantSeries[], size
     description: "Share of the time in which the GPU executes something.",
     y: linearScale(1, frame.height - frame.bottom, frame.top, 5, (share) => String(Math.round(share * 100))),
     yLabel: "GPU busy, %",
-    curves: curvesOf(result, all, value, (share) => formatShare(share)),
+    curves: curvesOf(
+      result,
+      all,
+      value,
+      (point) => point.gpuBusy,
+      (share) => formatShare(share),
+    ),
   });
 }
 
@@ -117,15 +133,26 @@ function largestValue(all: readonly VariantSeries[], value: Value): number | nul
   return values.length > 0 ? Math.max(...values) : null;
 }
 
+/** The line of a variant: the fitted model's, or without one that through the medians of its trials. */
+function curveOf(
+  { variant, trials }: VariantSeries,
+  value: Value,
+  predicted: Predicted,
+): readonly CurvePoint[] {
+  if (!variant.modelCurve) return medianCurve(trials, value);
+  return variant.modelCurve.map((point) => ({ ratePerS: point.ratePerS, value: predicted(point) }));
+}
+
 function curvesOf(
   result: Result,
   all: readonly VariantSeries[],
   value: Value,
+  predicted: Predicted,
   format: (value: number) => string,
 ): readonly ChartCurve[] {
   return all.map((series) => ({
     series,
-    curve: medianCurve(series.trials, value),
+    curve: curveOf(series, value, predicted),
     points: series.trials.flatMap((trial) => {
       const y = value(trial);
       if (y === null) return [];

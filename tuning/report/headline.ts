@@ -65,8 +65,11 @@ export function renderAnswer(result: Result): Html {
       <dl class="reasons">
         <dt>Why this one</dt>
         <dd>${keepUnits(result.recommendation.reason)}</dd>
-        <dt>What limits it</dt>
-        <dd>${causePill(diagnosis.cause)} ${keepUnits(diagnosis.summary)}</dd>
+        ${
+          diagnosis.cause !== "none" &&
+          html`<dt>What limits it</dt>
+            <dd>${causePill(diagnosis.cause)} ${keepUnits(diagnosis.summary)}</dd>`
+        }
         ${
           diagnosis.nextMove &&
           html`<dt>Next move</dt>
@@ -153,7 +156,9 @@ export function renderGoal(result: Result): Html | null {
   </section>`;
 }
 
+/** The cause of a limit, or that none was found. */
 export function causePill(cause: string): Html {
+  if (cause === "none") return html`<span class="pill">no limit found</span>`;
   return html`<span class="pill limited-by">${cause}</span>`;
 }
 

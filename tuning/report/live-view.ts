@@ -104,8 +104,12 @@ export class LiveView {
     if (!fromLog) this.clock.trialMeasured();
     const judged = judge(spec, result);
     this.lastVerdict = judged.verdict;
-    if (judged.verdict === "pass") this.highestPass = Math.max(this.highestPass ?? 0, judged.ratePerS);
-    if (judged.verdict === "fail") this.lowestFail = Math.min(this.lowestFail ?? Infinity, judged.ratePerS);
+    // The throughput of a closed-loop probe is no offered rate and narrows nothing.
+    const narrows = !(spec.purpose === "probe" && spec.shape.kind === "users");
+    if (narrows && judged.verdict === "pass")
+      this.highestPass = Math.max(this.highestPass ?? 0, judged.ratePerS);
+    if (narrows && judged.verdict === "fail")
+      this.lowestFail = Math.min(this.lowestFail ?? Infinity, judged.ratePerS);
     if (this.stream.isTTY) return;
     const parts = [
       ...this.trialParts(spec),
@@ -130,7 +134,7 @@ export class LiveView {
 
   private timeLeft(): string | null {
     const leftS = this.clock.leftS();
-    return leftS === null ? null : `about ${formatDuration(leftS)} left`;
+    return leftS === null || leftS < 1 ? null : `about ${formatDuration(leftS)} left`;
   }
 
   /** Writes the live line, without the parts that do not fit. */

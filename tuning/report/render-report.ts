@@ -72,11 +72,14 @@ function renderCharts(result: Result, all: readonly VariantSeries[]): Html {
   const quantile = formatQuantile(result.slo.quantile);
   const batch = meanBatchChart(result, all, "half");
   const busy = gpuBusyChart(result, all, "half");
+  const linesAre = all.some(({ variant }) => variant.modelCurve)
+    ? "Lines are what the service model fitted to a variant's trials predicts"
+    : "Lines join the medians";
   return html`<section aria-labelledby="curves">
     <h2 id="curves">Response time by rate</h2>
     <p class="legend-line">
       A mark is a trial: full it passed, hollow it failed, half it was undecided; at the upper edge it lies
-      beyond the scale. Lines join the medians; letters stand at the SLO rates, with their intervals.
+      beyond the scale. ${linesAre}; letters stand at the SLO rates, with their intervals.
     </p>
     ${renderLegend(all)}
     <figure aria-label="${quantile} response time by request rate">

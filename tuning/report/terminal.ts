@@ -110,8 +110,9 @@ function answer(result: Result, paint: Painter): string[] {
         ),
       `  Run it at  ${formatRate(operatingRate)} requests/s`,
       `  Why        ${printable(result.recommendation.reason)}`,
-      `  Limit      ${printable(`${diagnosis.cause}: ${diagnosis.summary}`)}`,
     );
+    if (diagnosis.cause !== "none")
+      lines.push(`  Limit      ${printable(`${diagnosis.cause}: ${diagnosis.summary}`)}`);
     if (diagnosis.nextMove) {
       const { change, predictedGain, predictedSloRate } = diagnosis.nextMove;
       lines.push(

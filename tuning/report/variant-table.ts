@@ -124,7 +124,7 @@ function publishedCell({ published }: ResultVariant): Html {
 
 function causeCell(variant: ResultVariant): Html {
   const { cause, nextMove } = variant.diagnosis;
-  return html`${cause === "none" ? html`<span class="pill">no limit found</span>` : causePill(cause)}
+  return html`${causePill(cause)}
   ${nextMove && html`<small>${nextMove.change}: ${nextMovePrediction(variant)}</small>`}
   ${variant.note !== null && html`<small class="note">${variant.note}</small>`}`;
 }

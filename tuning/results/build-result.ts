@@ -6,6 +6,7 @@ import type { JudgedTrial, VariantOutcome } from "../outcome";
 import type { Slo } from "../trial";
 import { answerGoal } from "./goal";
 import { lawToJson, withoutCredentials } from "./manifest";
+import { modelCurve } from "./model-curve";
 import { rank, type Candidate } from "./ranking";
 import {
   resultSchema,
@@ -118,6 +119,11 @@ function describeVariant(
         ? usdPerMillionInferences(context.price.usdPerReplicaHour, operatingRate)
         : null,
     fittedLaw: outcome.fittedLaw && lawToJson(outcome.fittedLaw),
+    modelCurve:
+      modelCurve(outcome, variant, context.load, context.slo)?.map((point) => ({
+        ...point,
+        gpuBusy: Math.min(1, point.gpuBusy),
+      })) ?? null,
     measuredS: outcome.trials.reduce((sum, { spec }) => sum + spec.warmupS + spec.measureS, 0),
     trials: outcome.trials.map(describeTrial),
     note: outcome.note,

@@ -130,6 +130,10 @@ const variantSchema = z.object({
     .nullable()
     .describe("US dollars per million inferences at the operating rate; null without prices."),
   fittedLaw: lawSchema.nullable().describe("Service times fitted to the trials."),
+  modelCurve: z
+    .array(z.object({ ratePerS: rate, quantileMs: z.number(), meanBatch: z.number(), gpuBusy: share }))
+    .nullable()
+    .describe("What the fitted service model predicts by rate: for drawing. Null without a fitted model."),
   measuredS: z.number().describe("Warm-up and measured windows of all its trials."),
   trials: z.array(trialSchema),
   note: z.string().nullable(),

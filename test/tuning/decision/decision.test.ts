@@ -78,6 +78,7 @@ describe("autoscaling", () => {
     if (!trial) throw new Error("no fixture");
     return {
       ...variant,
+      modelCurve: null,
       trials: points.map(([ratePerS, quantileMs]) => ({ ...trial, purpose: "locate", ratePerS, quantileMs })),
     };
   };

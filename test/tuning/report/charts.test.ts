@@ -93,6 +93,23 @@ describe("series", () => {
 });
 
 describe("rateLatencyChart", () => {
+  const pathLengths = (given: typeof result) =>
+    [...rateLatencyChart(given, seriesOf(given), "wide").text.matchAll(/ d="(M[^"]*)"/g)].map(
+      ([, path = ""]) => path.split("L").length,
+    );
+
+  it("draws the fitted model's curve, and without one the medians of the trials", () => {
+    const without = {
+      ...result,
+      variants: result.variants.map((variant) => ({ ...variant, modelCurve: null })),
+    };
+    const series = seriesOf(result);
+    expect(pathLengths(result)).toEqual(series.map(({ variant }) => variant.modelCurve?.length));
+    expect(pathLengths(without)).toEqual(
+      series.map(({ trials }) => medianCurve(trials, (trial) => trial.quantileMs).length),
+    );
+  });
+
   const svg = rateLatencyChart(result, seriesOf(result), "wide").text;
 
   it("keeps all marks within the frame", () => {
