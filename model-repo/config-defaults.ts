@@ -95,7 +95,8 @@ export function withTritonDefaults(config: ModelConfig, gpus: readonly number[] 
       const kind = group.kind === undefined || group.kind === "KIND_AUTO" ? auto : group.kind;
       return {
         ...group,
-        name: group.name || `${name}_${index}`,
+        // A group that nobody wrote has the model's name.
+        name: group.name || (config.instance_group?.length ? `${name}_${index}` : name),
         kind,
         count: group.count || 1,
         gpus: kind === "KIND_GPU" && !group.gpus?.length ? gpus : group.gpus,

@@ -8,6 +8,10 @@ import type { ModelClock } from "../model-clock";
 import type { ModelStore } from "../models/model-store";
 import { modelMetadata, serverMetadata } from "./server-state";
 
+/** Answers of a server that was told to end (observed on Triton 2.51). */
+const EXITING = "Server exiting";
+const NOT_READY = "Server not ready";
+
 /** All gRPC methods by path: inference.GRPCInferenceService and grpc.health.v1.Health. */
 export function grpcMethods(store: ModelStore, clock: ModelClock): Map<string, UnaryHandler> {
   const inference = inferenceService();
@@ -16,31 +20,53 @@ export function grpcMethods(store: ModelStore, clock: ModelClock): Map<string, U
   const add = <Request, Response>(
     method: UnaryMethod<Request, Response>,
     answer: (request: Request) => Draft<Response> | Promise<Draft<Response>>,
+    whenStopping?: string,
   ): void => {
-    methods.set(method.path, controlHandler(method, answer));
+    const handler = controlHandler(method, (request: Request) => {
+      if (store.isStopping && whenStopping !== undefined)
+        throw new StatusError(GrpcStatusCode.UNAVAILABLE, whenStopping);
+      return answer(request);
+    });
+    methods.set(method.path, handler);
   };
-  add(inference.ServerLive, () => ({ live: true }));
-  add(inference.ServerReady, () => ({ ready: store.ready }));
+  add(inference.ServerLive, () => ({ live: true }), EXITING);
+  add(inference.ServerReady, () => ({ ready: store.ready }), EXITING);
   add(inference.ServerMetadata, () => serverMetadata);
-  add(inference.ModelReady, ({ name, version }) => ({ ready: store.isReady(name, version) }));
+  add(inference.ModelReady, ({ name, version }) => ({ ready: store.isReady(name, version) }), NOT_READY);
   add(inference.ModelMetadata, ({ name, version }) => modelMetadata(store.find(name, version)));
   add(inference.ModelConfig, ({ name, version }) => ({ config: store.find(name, version).config }));
-  add(inference.ModelStatistics, ({ name, version }) => ({ model_stats: store.statistics(name, version) }));
-  add(inference.RepositoryIndex, ({ ready }) => ({ models: store.index(ready) }));
-  add(inference.RepositoryModelLoad, async ({ model_name, parameters }) => {
-    for (const name of Object.keys(parameters)) {
-      if (name !== "config") throw unsupportedParameter(name);
-    }
-    await store.load(model_name, parameters["config"]?.string_param);
-    return {};
-  });
-  add(inference.RepositoryModelUnload, async ({ model_name }) => {
-    await store.unload(model_name);
-    return {};
-  });
-  add<HealthCheckRequest, HealthCheckResponse>(health.Check, () => ({
-    status: store.ready ? "SERVING" : "NOT_SERVING",
-  }));
+  add(
+    inference.ModelStatistics,
+    ({ name, version }) => ({ model_stats: store.statistics(name, version) }),
+    NOT_READY,
+  );
+  add(inference.RepositoryIndex, ({ ready }) => ({ models: store.index(ready) }), NOT_READY);
+  add(
+    inference.RepositoryModelLoad,
+    async ({ model_name, parameters }) => {
+      for (const name of Object.keys(parameters)) {
+        if (name !== "config") throw unsupportedParameter(name);
+      }
+      await store.load(model_name, parameters["config"]?.string_param);
+      return {};
+    },
+    NOT_READY,
+  );
+  add(
+    inference.RepositoryModelUnload,
+    async ({ model_name }) => {
+      await store.unload(model_name);
+      return {};
+    },
+    NOT_READY,
+  );
+  add<HealthCheckRequest, HealthCheckResponse>(
+    health.Check,
+    () => ({
+      status: store.ready ? "SERVING" : "NOT_SERVING",
+    }),
+    EXITING,
+  );
   methods.set(inference.ModelInfer.path, inferHandler(store, clock));
   return methods;
 }

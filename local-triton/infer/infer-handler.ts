@@ -17,13 +17,20 @@ class PendingInfer implements PendingRequest {
     private readonly call: UnaryCall,
     private readonly head: ReplyHead,
     readonly timeoutUs: number,
+    private readonly isReady: () => boolean,
   ) {
     this.images = head.images;
   }
 
   finished(output: ModelOutput): void {
     // A client that is gone needs no answer, and making one costs time.
-    if (!this.call.over) this.call.respond(encodeReply(this.head, output));
+    if (this.call.over) return;
+    // Triton looks a model up once more when it answers with classes; one that is being unloaded is not found then.
+    if (this.head.outputs.some(({ classes }) => classes !== null) && !this.isReady()) {
+      const { modelName, modelVersion } = this.head;
+      const what = `'${modelName}' version ${modelVersion} is not at ready state`;
+      this.call.fail(GrpcStatusCode.UNAVAILABLE, `Request for unknown model: ${what}`);
+    } else this.call.respond(encodeReply(this.head, output));
   }
 
   rejected(reason: "queue-full" | "timeout"): void {
@@ -45,7 +52,7 @@ export function inferHandler(store: ModelStore, clock: ModelClock): UnaryHandler
       if (!(error instanceof WireError)) throw error;
       throw new StatusError(GrpcStatusCode.INTERNAL, `the request is no ModelInferRequest: ${error.message}`);
     }
-    const model = store.findForInfer(request.modelName, request.modelVersion);
+    const model = store.findForInfer(request.modelName, request.modelVersion, requestPrefix(request.id));
     const { images, input, outputs, timeoutUs } = checkRequest(request, message, model.name, model.io);
     const head: ReplyHead = {
       modelName: model.name,
@@ -56,7 +63,8 @@ export function inferHandler(store: ModelStore, clock: ModelClock): UnaryHandler
       outputs,
       labels: model.labels,
     };
-    const pending = new PendingInfer(call, head, timeoutUs);
+    const isReady = (): boolean => store.isReady(model.name, model.version);
+    const pending = new PendingInfer(call, head, timeoutUs, isReady);
     const submittedUs = clock.nowUs();
     call.onCancelled = () => model.cancel(pending, submittedUs);
     model.submit(pending, input);

@@ -12,12 +12,9 @@ export function pollOffence(modelName: string, config: ModelConfig): string | nu
     return `the configuration's name is '${config.name}', the model's folder '${modelName}'`;
   }
   if (maxBatchSize < 0) return `max_batch_size is ${maxBatchSize}; it must be >= 0`;
-  if (config.dynamic_batching !== undefined) {
-    if (maxBatchSize === 0) return "dynamic_batching needs max_batch_size >= 1";
-    for (const size of config.dynamic_batching.preferred_batch_size ?? []) {
-      if (size < 1 || size > maxBatchSize) {
-        return `preferred_batch_size has ${size}; it must be from 1 to max_batch_size (${maxBatchSize})`;
-      }
+  for (const size of config.dynamic_batching?.preferred_batch_size ?? []) {
+    if (size < 1 || size > maxBatchSize) {
+      return `preferred_batch_size has ${size}; it must be from 1 to max_batch_size (${maxBatchSize})`;
     }
   }
   return ioOffence(config);

@@ -52,10 +52,13 @@ export class ModelStore {
 
   /**
    * Loads what the server starts with.
-   * @param names `--load-model`; "*" is all. Ignored in mode `none`, which loads all.
+   * @param names `--load-model`, for mode `explicit`; "*" is all
    * @throws Error naming the first model that cannot be loaded
    */
   async loadInitial(names: readonly string[]): Promise<void> {
+    if (this.mode === "none" && names.length > 0) {
+      throw new Error("--load-model needs --model-control-mode explicit: mode none loads all models.");
+    }
     const all = this.mode === "none" || names.includes("*");
     const wanted = all ? this.folder.modelNames() : [...new Set(names)];
     await Promise.all(wanted.map((name) => this.enqueue(name, () => this.loadNow(name, undefined))));
@@ -92,13 +95,16 @@ export class ModelStore {
     return entry.served;
   }
 
-  /** As `find`, for inference: refuses while the server stops. */
-  findForInfer(name: string, version: string): ServedModel {
+  /**
+   * As `find`, for inference: refuses while the server stops.
+   * @param prefix how the message begins: which request it is about
+   */
+  findForInfer(name: string, version: string, prefix: string): ServedModel {
     const served = this.find(name, version);
     if (this.stopping) {
       throw new StatusError(
         GrpcStatusCode.UNAVAILABLE,
-        "Server is stopping, scheduler for model has stopped accepting new inference requests",
+        `${prefix}Server is stopping, scheduler for model has stopped accepting new inference requests`,
       );
     }
     return served;
@@ -149,6 +155,10 @@ export class ModelStore {
       ...model,
       waiting: this.entries.get(model.name)?.served?.waiting ?? 0,
     }));
+  }
+
+  get isStopping(): boolean {
+    return this.stopping;
   }
 
   /** From now on inference is refused. */

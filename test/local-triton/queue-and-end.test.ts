@@ -109,11 +109,12 @@ describe("shutdown", () => {
     const ended = server.shutdown().then(() => performance.now() - from);
     await sleep(50);
     await expect(http("/v2/health/ready")).rejects.toThrow();
-    expect(await client.serverReady()).toBe(false);
+    await expect(client.serverReady()).rejects.toThrow("UNAVAILABLE: Server exiting");
     expect(await metrics()).toContain("nv_inference_request_success");
     expect(await ask(raw)).toMatchObject({
       code: "UNAVAILABLE",
-      message: "Server is stopping, scheduler for model has stopped accepting new inference requests",
+      message:
+        "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting new inference requests",
     });
     expect(tally(await Promise.all(inside))).toEqual({ OK: 3 });
     await sleep(700 - (performance.now() - from));
@@ -147,9 +148,12 @@ describe("start", () => {
     await expect(start({ metricsPort: metrics })).rejects.toThrow(`Metrics port 127.0.0.1:${metrics}`);
   });
 
-  it("names the repository that is missing and the dilation that is none", async () => {
+  it("names the option that is wrong", async () => {
     await expect(startServer([], { modelRepository: "/nowhere/at/all" })).rejects.toThrow(
       "The model repository /nowhere/at/all is no folder",
+    );
+    await expect(startServer([{}], { modelControlMode: "none", loadModels: ["sim"] })).rejects.toThrow(
+      "--load-model needs --model-control-mode explicit",
     );
     await expect(startServer([{}], { timeDilation: 0.5 })).rejects.toThrow("The time dilation is 0.5");
   });

@@ -4,7 +4,15 @@ import { describe, expect, it, vi } from "vitest";
 import { KserveError } from "../../kserve/client";
 import { decodeClassifications } from "../../kserve/wire";
 import recorded from "./fixtures/http-answers.json";
-import { inferSmall, makeRepository, sleep, startServer, testConfig, writeModel } from "./support";
+import {
+  inferSmall,
+  inferTensor,
+  makeRepository,
+  sleep,
+  startServer,
+  testConfig,
+  writeModel,
+} from "./support";
 
 /** The whole configuration as an override, with some fields changed. */
 function override(change: object = {}): string {
@@ -111,16 +119,21 @@ describe("repository API", () => {
     expect(await metrics()).toContain('nv_inference_request_success{model="sim",version="1"} 4\n');
   });
 
-  it("answers what is inside when a model is unloaded, then knows no version of it", async () => {
-    const { client } = await startServer([{ gpuMsPerBatch: 400 }]);
-    const inside = inferSmall(client);
+  it("answers tensors that are inside when a model is unloaded but not classes, then knows no version of it", async () => {
+    const { client, grpcAddress } = await startServer([{ gpuMsPerBatch: 200 }]);
+    const inside = inferTensor(grpcAddress);
+    const classes = failure(inferSmall(client));
     await sleep(100);
     await client.repositoryUnload("sim");
     expect(await client.modelReady("sim")).toBe(false);
     expect(await client.repositoryIndex()).toMatchObject([{ name: "sim", state: "UNLOADING" }]);
     const none = { status: 5, details: "Request for unknown model: 'sim' has no available versions" };
     expect(await failure(inferSmall(client))).toEqual(none);
-    expect((await inside).modelName).toBe("sim");
+    expect((await inside).code).toBe("OK");
+    expect(await classes).toEqual({
+      status: 14,
+      details: "Request for unknown model: 'sim' version 1 is not at ready state",
+    });
     await vi.waitFor(async () => {
       expect(await client.repositoryIndex()).toMatchObject([
         { name: "sim", state: "UNAVAILABLE", reason: "unloaded" },
@@ -143,10 +156,7 @@ describe("repository API", () => {
   });
 
   it("refuses load and unload unless models are controlled explicitly, and then loads all at the start", async () => {
-    const { client } = await startServer([{}, { name: "other" }], {
-      modelControlMode: "none",
-      loadModels: [],
-    });
+    const { client } = await startServer([{}, { name: "other" }], { modelControlMode: "none" });
     expect((await client.repositoryIndex({ readyOnly: true })).map((model) => model.name)).toEqual([
       "other",
       "sim",
@@ -180,7 +190,10 @@ describe("bad loads", () => {
     "load: unknown field": override({ max_batch_sice: 8 }),
     "load: negative max_batch_size": override({ max_batch_size: -1 }),
     "load: count 0": override({ instance_group: [{ count: 0 }] }),
-    "load: dynamic batching with max_batch_size 0": override({ max_batch_size: 0, dynamic_batching: {} }),
+    "load: dynamic batching with max_batch_size 0": override({
+      max_batch_size: 0,
+      dynamic_batching: { preferred_batch_size: [64] },
+    }),
   };
 
   it("answers as recorded, over gRPC and HTTP, and goes on serving", async () => {

@@ -87,16 +87,18 @@ export interface TestServer {
   readonly metrics: () => Promise<string>;
 }
 
-/** A server with these models loaded (unless `loadModels` says otherwise); ends with the test. */
+/** A server with these models loaded (unless `options` say otherwise), controlled explicitly; ends with the test. */
 export async function startServer(
   models: readonly TestModel[],
   options: Partial<LocalTritonOptions> = {},
 ): Promise<TestServer> {
   const repository = options.modelRepository ?? makeRepository(models);
   const log: string[] = [];
+  const isExplicit = options.modelControlMode !== "none";
   const server = await LocalTriton.start({
     modelRepository: repository,
-    loadModels: models.map((model) => model.name ?? "sim"),
+    modelControlMode: "explicit",
+    loadModels: isExplicit ? models.map((model) => model.name ?? "sim") : [],
     loadTimeMs: 0,
     log: (line) => log.push(line),
     ...options,
@@ -190,4 +192,14 @@ export function inferSmall(client: KserveClient, seed = 0, images = 1, modelName
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** As inferSmall, but asks for the tensor and not for classes. */
+export async function inferTensor(address: string, seed = 0): Promise<RawAnswer> {
+  const client = rawClient(address);
+  return rawInfer(client, {
+    model_name: "sim",
+    inputs: [{ name: "input", datatype: "FP32", shape: [1, 4, 4, 3] }],
+    raw_input_contents: [tensor(48, seed)],
+  });
 }

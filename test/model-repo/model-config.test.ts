@@ -45,7 +45,7 @@ describe("Triton's defaults", () => {
 
   it("choose a kind by the devices there are", () => {
     const kinds = (gpus: number[]) => withTritonDefaults({ name: "m" }, gpus).instance_group;
-    expect(kinds([0, 1])).toMatchObject([{ name: "m_0", kind: "KIND_GPU", count: 1, gpus: [0, 1] }]);
+    expect(kinds([0, 1])).toMatchObject([{ name: "m", kind: "KIND_GPU", count: 1, gpus: [0, 1] }]);
     expect(kinds([])).toMatchObject([{ kind: "KIND_CPU", gpus: [] }]);
   });
 });
