@@ -57,9 +57,20 @@ export function controllerPod(args: LoadPodArgs): PodTemplate {
         {
           name: "controller",
           image: args.image,
-          args: ["loadgen/controller-main.ts"],
-          env: [{ name: "LOADGEN_LISTEN", value: `0.0.0.0:${controllerPort}` }, tokenEnv(args)],
-          ports: [{ name: "http", containerPort: controllerPort }],
+          args: [
+            "loadgen/controller-main.js",
+            "--host",
+            "0.0.0.0",
+            "--port",
+            String(controllerWorkerPort),
+            "--http-port",
+            String(controllerPort),
+          ],
+          env: [tokenEnv(args)],
+          ports: [
+            { name: "http", containerPort: controllerPort },
+            { name: "workers", containerPort: controllerWorkerPort },
+          ],
           readinessProbe: { httpGet: { path: "/healthz", port: "http" }, periodSeconds: 5 },
           livenessProbe: {
             httpGet: { path: "/healthz", port: "http" },

@@ -1,4 +1,4 @@
-import { tritonMetrics as triton } from "./metrics";
+import { loadMetrics as load, tritonMetrics as triton } from "./metrics";
 
 /**
  * Window of every rate. It spans at least four scrapes, so that one lost scrape does not leave a gap and a rate never rests
@@ -46,5 +46,35 @@ export function tritonQueries(windowS: number, by: readonly string[] = ["model"]
     gpuBusyByPod: `avg by (pod) (avg_over_time(${triton.gpuUtilization}[${windowS}s]))`,
     gpuMemoryUsedBytes: `sum(${triton.gpuMemoryUsedBytes})`,
     pending: `sum by (${labels}) (${triton.pendingRequests})`,
+  };
+}
+
+/** PromQL expressions over the load controller's metrics, for one rate window. */
+export interface LoadQueries {
+  readonly requestRatePerS: string;
+  /** Quantile of the response time from the planned send, milliseconds. */
+  readonly quantileMs: (quantile: number) => string;
+  /** Share of the answers within the SLO bound, 0..1; exact, because a bucket ends at the bound. */
+  readonly withinBound: (boundMs: number) => string;
+  readonly sentMBPerS: string;
+  readonly latenessMs: string;
+  readonly inFlight: string;
+  readonly workers: string;
+}
+
+/** Builds the expressions. */
+export function loadQueries(windowS: number): LoadQueries {
+  const rate = (metric: string) => `rate(${metric}[${windowS}s])`;
+  const { responseSeconds } = load;
+  return {
+    requestRatePerS: `sum(${rate(load.requests)})`,
+    quantileMs: (quantile) =>
+      `1000 * histogram_quantile(${quantile}, sum by (le) (${rate(`${responseSeconds}_bucket`)}))`,
+    withinBound: (boundMs) =>
+      `sum(${rate(`${responseSeconds}_bucket{le="${boundMs / 1000}"}`)}) / sum(${rate(`${responseSeconds}_count`)})`,
+    sentMBPerS: `sum(${rate(load.sentBytes)}) / 1000000`,
+    latenessMs: `1000 * max(${load.latenessSeconds})`,
+    inFlight: `sum(${load.inFlight})`,
+    workers: `sum(${load.workers})`,
   };
 }

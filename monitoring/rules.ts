@@ -1,5 +1,5 @@
 import { loadMetrics as load, tritonMetrics as triton } from "./metrics";
-import { rateWindowS, tritonQueries } from "./queries";
+import { loadQueries, rateWindowS, tritonQueries } from "./queries";
 
 /** A recording rule of Prometheus. */
 export interface RecordingRule {
@@ -127,13 +127,12 @@ function saturationAlerts({ sloBoundMs }: RulesInput): AlertRule[] {
 function loadAlerts({ sloPercentile, sloBoundMs }: RulesInput): AlertRule[] {
   const allowed = (100 - sloPercentile) / 100;
   const bound = sloBoundMs / 1000;
-  const missed = (window: string) =>
-    `1 - sum(rate(${load.responseSeconds}_bucket{le="${bound}"}[${window}])) / sum(rate(${load.responseSeconds}_count[${window}]))`;
+  const missed = (windowS: number) => `1 - ${loadQueries(windowS).withinBound(sloBoundMs)}`;
   return [
     {
       alert: "LoadSloMissed",
       // Two windows: the long one says that it matters, the short one that it is still so.
-      expr: `(${missed("30m")}) > ${allowed} and (${missed("5m")}) > ${allowed}`,
+      expr: `(${missed(1800)}) > ${allowed} and (${missed(300)}) > ${allowed}`,
       for: "0m",
       labels: { severity: "ticket" },
       annotations: {

@@ -2,7 +2,7 @@ import * as components from "../../components";
 import { controllerLabels, controllerPort } from "../../components/load-generator-pods";
 import { prometheusPort, prometheusService } from "../../components/prometheus";
 import { tritonLabels, tritonPorts } from "../../components/triton-pod";
-import { dataSources, prometheusUid, servingDashboard } from "../../monitoring/dashboards";
+import { dataSources, loadDashboard, prometheusUid, servingDashboard } from "../../monitoring/dashboards";
 import { prometheusConfig } from "../../monitoring/prometheus-config";
 import { rateWindowS } from "../../monitoring/queries";
 import { ruleGroups } from "../../monitoring/rules";
@@ -46,16 +46,17 @@ export function createMonitoring(
     {
       ...common,
       dataSources: dataSources(url, config.scrapeIntervalS),
-      dashboards: {
-        "serving.json": servingDashboard({
-          windowS: rateWindowS(config.scrapeIntervalS),
-          sloBoundMs: config.sloBoundMs,
-          dataSourceUid: prometheusUid,
-        }),
-      },
+      dashboards: dashboards(config),
     },
     { dependsOn: [systemPool, monitoring] },
   );
+}
+
+function dashboards(config: StackConfig): Readonly<Record<string, string>> {
+  const { sloPercentile, sloBoundMs } = config;
+  const windowS = rateWindowS(config.scrapeIntervalS);
+  const input = { windowS, sloPercentile, sloBoundMs, dataSourceUid: prometheusUid };
+  return { "serving.json": servingDashboard(input), "load.json": loadDashboard(input) };
 }
 
 function prometheusFiles(config: StackConfig): Readonly<Record<string, string>> {

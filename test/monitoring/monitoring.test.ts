@@ -1,7 +1,7 @@
 /** Prometheus and Grafana as data: metrics that exist, windows that are long enough, panels that are complete. */
 import { describe, expect, it } from "vitest";
 import { adapterRules, serverRateMetric } from "../../monitoring/autoscaling";
-import { dataSources, prometheusUid, servingDashboard } from "../../monitoring/dashboards";
+import { dataSources, loadDashboard, prometheusUid, servingDashboard } from "../../monitoring/dashboards";
 import { loadMetrics, tritonMetrics } from "../../monitoring/metrics";
 import { prometheusConfig } from "../../monitoring/prometheus-config";
 import { rateWindowS, tritonQueries } from "../../monitoring/queries";
@@ -44,9 +44,12 @@ interface Dashboard {
     }[];
   }[];
 }
-const dashboard = JSON.parse(
-  servingDashboard({ windowS: 20, sloBoundMs: 100, dataSourceUid: prometheusUid }),
-) as Dashboard;
+const dashboards = [servingDashboard, loadDashboard].map(
+  (write) =>
+    JSON.parse(
+      write({ windowS: 20, sloPercentile: 95, sloBoundMs: 100, dataSourceUid: prometheusUid }),
+    ) as Dashboard,
+);
 
 it("knows a metric's name from a function's", () => {
   expect(metricNames('sum by (model) (rate(nv_inference_count{a="b"}[20s])) / clamp_min(up, 1)')).toEqual([
@@ -64,7 +67,7 @@ describe("every metric that is asked for is in the list", () => {
   const expressions = [
     ...rules().map(({ expr }) => expr),
     ...Object.values<string>({ ...tritonQueries(20) }),
-    ...dashboard.panels.flatMap((panel) => panel.targets.map(({ expr }) => expr)),
+    ...dashboards.flatMap(({ panels }) => panels.flatMap((panel) => panel.targets.map(({ expr }) => expr))),
   ];
   it.each([...new Set(expressions)])("%s", (expr) => {
     const names = metricNames(expr);
@@ -138,9 +141,8 @@ describe("rules", () => {
   });
 });
 
-describe("dashboard", () => {
+describe.each(dashboards)("dashboard $uid", ({ panels }) => {
   it("has panels with ids, units, legends and places of their own", () => {
-    const { panels } = dashboard;
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const places = panels.map(({ gridPos }) => `${gridPos.x},${gridPos.y}`);
     expect(new Set(places).size).toBe(panels.length);
@@ -150,6 +152,11 @@ describe("dashboard", () => {
       expect(new Set(panel.targets.map(({ refId }) => refId)).size).toBe(panel.targets.length);
       for (const target of panel.targets) expect(target.legendFormat).not.toBe("");
     }
+  });
+
+  it("draws the bound of the objective", () => {
+    const slo = panels.find(({ title }) => title.includes("95th percentile"));
+    expect(JSON.stringify(slo?.fieldConfig)).toContain('"value":100');
   });
 
   it("reads the provisioned data source", () => {
