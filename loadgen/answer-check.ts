@@ -26,7 +26,7 @@ export function findWrongAnswer(
   if (top === undefined) return `output "${outputName}" of the reply is empty`;
   if (top.classIndex !== known.classIndex)
     return `class ${top.classIndex} (${top.label ?? "no label"}) instead of ${known.classIndex} (${known.label})`;
-  if (top.label !== known.label)
+  if ((top.label ?? "") !== known.label)
     return `label "${top.label ?? ""}" instead of "${known.label}" for class ${known.classIndex}`;
   if (!(Math.abs(top.score - known.score) <= scoreTolerance))
     return `score ${top.score} instead of ${known.score} for class ${known.classIndex}`;

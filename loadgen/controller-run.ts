@@ -154,6 +154,7 @@ export class ControllerRun implements SessionListener {
     const { spec, sessions } = this.options;
     const { settle } = this;
     const fromUnixMs = this.startUnixMs + spec.warmupS * 1000 * spec.timeDilation;
+    this.showProgress();
     const hasStarted = !Number.isNaN(this.startMs);
     const result = toLoadResult({
       spec,

@@ -1,0 +1,80 @@
+import { expect, it } from "vitest";
+import { ThreadWakeTimer } from "../../loadgen/wake-timer";
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Arms for each of these delays in turn; returns how late each wake-up came, milliseconds. */
+async function latenessOf(delaysMs: readonly number[]): Promise<number[]> {
+  const lateness: number[] = [];
+  let timer: ThreadWakeTimer | undefined;
+  await new Promise<void>((resolve) => {
+    let armedMs = 0;
+    const arm = (): void => {
+      const delayMs = delaysMs[lateness.length];
+      if (delayMs === undefined) return resolve();
+      armedMs = performance.now() + delayMs;
+      timer!.armAt(armedMs);
+    };
+    timer = new ThreadWakeTimer(() => {
+      lateness.push(performance.now() - armedMs);
+      arm();
+    });
+    arm();
+  });
+  timer!.close();
+  return lateness;
+}
+
+it("wakes for every arming, never early, and mostly within milliseconds even on a busy machine (node#26578)", async () => {
+  const lateness = await latenessOf(Array.from({ length: 300 }, (_, i) => ((i * 37) % 50) / 10));
+  expect(lateness).toHaveLength(300);
+  expect(Math.min(...lateness)).toBeGreaterThanOrEqual(0);
+  lateness.sort((one, other) => one - other);
+  expect(lateness[150]).toBeLessThan(5);
+});
+
+/** A timer whose wake-ups can be awaited. */
+function awaitable(): {
+  timer: ThreadWakeTimer;
+  wakes: () => number;
+  woken: (count: number) => Promise<void>;
+} {
+  let wakes = 0;
+  const timer = new ThreadWakeTimer(() => wakes++);
+  const woken = async (count: number): Promise<void> => {
+    while (wakes < count) await pause(2);
+  };
+  return { timer, wakes: () => wakes, woken };
+}
+
+it("wakes for a time that is past, for an earlier arming instead of a later one, and not after disarm", async () => {
+  const { timer, wakes, woken } = awaitable();
+  timer.armAt(performance.now() - 5);
+  await woken(1);
+  timer.armAt(performance.now() + 60_000);
+  timer.armAt(performance.now() + 10);
+  await woken(2);
+  timer.armAt(performance.now() + 20);
+  timer.armAt(performance.now() + 60_000);
+  await pause(80);
+  timer.armAt(performance.now() + 20);
+  timer.disarm();
+  await pause(80);
+  expect(wakes()).toBe(2);
+  timer.close();
+});
+
+it("a helper whose clock runs ahead or behind wakes all the same, never early", async () => {
+  for (const aheadMs of [15, -15]) {
+    const { timer, woken } = awaitable();
+    // as if the process had been interrupted between reading its two clocks
+    (timer as unknown as { due: Float64Array }).due[1]! -= aheadMs;
+    for (let wake = 1; wake <= 3; wake++) {
+      const atMs = performance.now() + 25;
+      timer.armAt(atMs);
+      await woken(wake);
+      expect(performance.now()).toBeGreaterThanOrEqual(atMs);
+    }
+    timer.close();
+  }
+});
