@@ -9,6 +9,9 @@ export function lock(evidence: Evidence): Explanation | undefined {
   )?.[0];
   const found = locked ?? pending;
   if (!found) return undefined;
+  const urn = /\* (urn:pulumi:\S+?), interrupted while creating/.exec(evidence.pulumiOutput)?.[1];
+  const type = urn?.split("::")[2]?.split("$").at(-1);
+  const name = urn?.split("::").at(-1);
   return {
     gate: "lock",
     summary: locked
@@ -20,9 +23,10 @@ export function lock(evidence: Evidence): Explanation | undefined {
         ? [{ why: "if nobody else updates the stack, remove the lock", command: "pulumi cancel" }]
         : []),
       {
-        why: "let Pulumi ask for every unfinished resource and import or forget it",
-        command: "pulumi refresh",
+        why: "if what was being created exists by now, take it over (docs/recovery.md); otherwise a second one is made",
+        command: `pulumi import ${type ?? "TYPE"} ${name ?? "NAME"} ID --parent parent=URN --provider google=URN --protect=false --generate-code=false`,
       },
+      { why: "forget the unfinished request", command: "pulumi refresh --clear-pending-creates --yes" },
     ],
     stuck: true,
   };

@@ -153,7 +153,7 @@ describe("changes", () => {
       const [pod] = await podsOf(environment.api, "triton");
       expect(JSON.stringify(pod?.spec)).toContain(`--load-model=${name}`);
     }
-  });
+  }, 600_000);
 
   it("another Triton rolls out without a second GPU, and is awaited", async () => {
     const { api } = environment;

@@ -71,6 +71,23 @@ function placeKubernetesProvider(pulumiHome: string): void {
   symlinkSync(programs["pulumi-resource-kubernetes"]!, join(folder, "pulumi-resource-kubernetes"));
 }
 
+/** What came of a program. */
+export interface Outcome {
+  code: number | null;
+  /** Standard output and standard error together. */
+  text: string;
+}
+
+async function outcome(child: ChildProcess): Promise<Outcome> {
+  let text = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
+  const code = await new Promise<number | null>((resolve, reject) =>
+    child.on("error", reject).on("close", resolve),
+  );
+  return { code, text };
+}
+
 /** A pretended Google project with the means to deploy stacks to it. */
 export class Environment {
   private readonly providers: StandInProvider[] = [];
@@ -174,8 +191,13 @@ export class Environment {
     });
   }
 
+  /** Runs the CLI in the project's folder and gives its exit code and all that it printed. */
+  run(...args: string[]): Promise<Outcome> {
+    return outcome(this.cli(args));
+  }
+
   /** Runs a script of the project in the project's folder and gives its exit code and all that it printed. */
-  async script(file: string, args: readonly string[]): Promise<{ code: number | null; text: string }> {
+  async script(file: string, args: readonly string[]): Promise<Outcome> {
     const child = spawn(
       process.execPath,
       ["--import", pathToFileURL(require.resolve("tsx")).href, join(checkout, file), ...args],
@@ -185,11 +207,7 @@ export class Environment {
         env: { ...process.env, ...this.cliEnv, NODE_EXTRA_CA_CERTS: this.cliEnv.SSL_CERT_FILE },
       },
     );
-    let text = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream?.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
-    return { code, text };
+    return outcome(child);
   }
 
   /** Command lines of programs that a CLI of this environment has started and that still run. */

@@ -62,7 +62,9 @@ export class StandInProvider {
       invoke: unary((request: proto.InvokeRequest) => this.invoke(request)),
       check: unary((request: proto.CheckRequest) => this.check(request)),
       diff: unary((request: proto.DiffRequest) => this.diff(request)),
-      create: unary((request: proto.CreateRequest) => this.create(request)),
+      create: unary((request: proto.CreateRequest) =>
+        this.world.during(typeOf(request.getUrn()), () => this.create(request)),
+      ),
       read: unary((request: proto.ReadRequest) => this.read(request)),
       update: unary((request: proto.UpdateRequest) => this.update(request)),
       delete: unary((request: proto.DeleteRequest) => this.delete(request)),

@@ -48,6 +48,7 @@ export interface LogEntry {
 export class World {
   private things: Thing[] = [];
   private failures: Failure[] = [];
+  private readonly running: string[] = [];
   /** Calls that changed something, in order. */
   readonly log: LogEntry[] = [];
 
@@ -108,6 +109,21 @@ export class World {
     );
     if (failure?.times !== undefined) failure.times -= 1;
     return failure;
+  }
+
+  /** Creations of a type that are under way. */
+  pending(type: string): number {
+    return this.running.filter((one) => one === type).length;
+  }
+
+  /** Counts a creation while it runs. */
+  async during<T>(type: string, action: () => Promise<T>): Promise<T> {
+    this.running.push(type);
+    try {
+      return await action();
+    } finally {
+      this.running.splice(this.running.indexOf(type), 1);
+    }
   }
 
   private save(): void {
