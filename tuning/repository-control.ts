@@ -2,6 +2,7 @@
  * Server control through Triton's repository API (--model-control-mode=explicit): exactly one variant is loaded, on every replica.
  * The stack's own settings are never patched, so the next `pulumi up` sees no drift.
  */
+import { isDeepStrictEqual } from "node:util";
 import { KserveClient, KserveError } from "../kserve/client";
 import type { ModelConfig, ModelIndex } from "../kserve/messages";
 import type { Variant } from "../model-repo/variant";
@@ -21,14 +22,15 @@ const READY_POLL_MS = 50;
 
 export class RepositoryControl implements ServerControl {
   private readonly clients: readonly KserveClient[];
-  private before: readonly string[] | null = null;
+  /** What every replica served before the first variant: configuration by model name. */
+  private before: readonly ReadonlyMap<string, ModelConfig>[] | null = null;
 
   constructor(private readonly options: RepositoryControlOptions) {
     this.clients = options.addresses.map((address) => new KserveClient(address));
   }
 
   async serve(variant: Variant, signal?: AbortSignal): Promise<string> {
-    this.before ??= await loadedModels(this.clients[0]!);
+    this.before ??= await Promise.all(this.clients.map(loadedConfigs));
     const names = await Promise.all(this.clients.map((client) => this.serveOn(client, variant, signal)));
     return names[0]!;
   }
@@ -45,20 +47,11 @@ export class RepositoryControl implements ServerControl {
     return sizes;
   }
 
+  /** A model that is still served as it was is not touched. */
   async restore(): Promise<void> {
-    const wanted = this.before;
-    if (wanted !== null && this.options.restoreAtEnd !== false) {
-      await Promise.all(
-        this.clients.map(async (client) => {
-          await unloadAllBut(client, wanted);
-          for (const name of wanted) {
-            // Without an unload first Triton would keep a sweep's override instead of the repository's configuration.
-            await client.repositoryUnload(name);
-            await client.repositoryLoad(name);
-          }
-        }),
-      );
-    }
+    const { before } = this;
+    if (before === null || this.options.restoreAtEnd === false) return;
+    await Promise.all(this.clients.map((client, index) => restoreOn(client, before[index]!)));
   }
 
   close(): void {
@@ -67,24 +60,45 @@ export class RepositoryControl implements ServerControl {
 
   /** Loads the model that has the variant's name, or else that of its artefact, and overrides settings that differ. */
   private async serveOn(client: KserveClient, variant: Variant, signal?: AbortSignal): Promise<string> {
+    const modelName = modelFor(variant, await client.repositoryIndex(), client.address);
+    const loaded = await loadedConfigs(client);
+    const inForce = loaded.get(modelName);
+    const differences = inForce && configDifferences(inForce, variant);
+    if (differences?.length === 0 && loaded.size === 1) return modelName;
     try {
-      const modelName = modelFor(variant, await client.repositoryIndex(), client.address);
       await unloadAllBut(client, []);
-      await client.repositoryLoad(modelName, undefined, { signal });
-      await this.waitUntilReady(client, modelName, signal);
-      const config = await client.modelConfig(modelName);
-      if (configDifferences(config, variant).length === 0) return modelName;
-      await client.repositoryLoad(modelName, overrideFor(config, variant), { signal });
-      await this.waitUntilReady(client, modelName, signal);
-      const differences = configDifferences(await client.modelConfig(modelName), variant);
-      if (differences.length === 0) return modelName;
-      throw new Error(
-        `${client.address} serves ${variant.name} with other settings than asked for: ${differences.join("; ")}. ` +
-          `Upload the variant's config.pbtxt.`,
-      );
+    } catch (error) {
+      if (!isControlRefused(error)) throw explain(error, variant, client.address);
+      // Measuring needs no control when the server serves just that; its other models are idle.
+      if (differences?.length === 0) return modelName;
+      throw refused(client.address, modelName, differences);
+    }
+    try {
+      await this.load(client, modelName, variant, signal);
+      return modelName;
     } catch (error) {
       throw explain(error, variant, client.address);
     }
+  }
+
+  private async load(
+    client: KserveClient,
+    modelName: string,
+    variant: Variant,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await client.repositoryLoad(modelName, undefined, { signal });
+    await this.waitUntilReady(client, modelName, signal);
+    const config = await client.modelConfig(modelName);
+    if (configDifferences(config, variant).length === 0) return;
+    await client.repositoryLoad(modelName, overrideFor(config, variant), { signal });
+    await this.waitUntilReady(client, modelName, signal);
+    const differences = configDifferences(await client.modelConfig(modelName), variant);
+    if (differences.length === 0) return;
+    throw new Error(
+      `${client.address} serves ${variant.name} with other settings than asked for: ${differences.join("; ")}. ` +
+        `Upload the variant's config.pbtxt.`,
+    );
   }
 
   private async waitUntilReady(client: KserveClient, name: string, signal?: AbortSignal): Promise<void> {
@@ -101,14 +115,40 @@ export class RepositoryControl implements ServerControl {
   }
 }
 
+/** Names of the loaded models; the index has a line for every version. */
 async function loadedModels(client: KserveClient): Promise<string[]> {
-  return (await client.repositoryIndex({ readyOnly: true })).map((model) => model.name);
+  return [...new Set((await client.repositoryIndex({ readyOnly: true })).map((model) => model.name))];
+}
+
+async function loadedConfigs(client: KserveClient): Promise<Map<string, ModelConfig>> {
+  const configs = new Map<string, ModelConfig>();
+  for (const name of await loadedModels(client)) configs.set(name, await client.modelConfig(name));
+  return configs;
 }
 
 async function unloadAllBut(client: KserveClient, keep: readonly string[]): Promise<void> {
   for (const name of await loadedModels(client)) {
     if (!keep.includes(name)) await client.repositoryUnload(name);
   }
+}
+
+async function restoreOn(client: KserveClient, wanted: ReadonlyMap<string, ModelConfig>): Promise<void> {
+  const now = await loadedConfigs(client);
+  for (const name of now.keys()) if (!wanted.has(name)) await client.repositoryUnload(name);
+  for (const [name, config] of wanted) {
+    if (isDeepStrictEqual(now.get(name), config)) continue;
+    // Without an unload first Triton would keep a sweep's override instead of the repository's configuration.
+    await client.repositoryUnload(name);
+    await client.repositoryLoad(name);
+    // It may have been served by an override of somebody else's.
+    const fromFile = await client.modelConfig(name);
+    if (!isDeepStrictEqual(fromFile, config)) await client.repositoryLoad(name, configJson(config));
+  }
+}
+
+/** JSON as protobuf writes it: an absent sub-message, null in our messages, is left out. */
+function configJson(config: object): string {
+  return JSON.stringify(config, (_key, value: unknown) => (value === null ? undefined : value));
 }
 
 /** Name of the repository's model that can serve the variant. */
@@ -124,11 +164,12 @@ function modelFor(variant: Variant, index: readonly ModelIndex[], address: strin
 
 /**
  * The whole configuration as JSON with the variant's settings: Triton replaces its configuration by an override, it does not merge.
- * Every instance group keeps its kind and place; the first one gets the variant's count.
+ * The first instance group keeps its kind and place and gets the variant's count; there are no others then, because Triton takes
+ * a count of 0 for 1.
  */
 export function overrideFor(config: ModelConfig, variant: Variant): string {
-  const [first, ...others] = config.instance_group;
-  const whole = {
+  const [first] = config.instance_group;
+  return configJson({
     ...config,
     max_batch_size: variant.maxBatchSize,
     dynamic_batching: {
@@ -136,13 +177,8 @@ export function overrideFor(config: ModelConfig, variant: Variant): string {
       preferred_batch_size: variant.preferredBatchSizes,
       max_queue_delay_microseconds: variant.queueDelayUs,
     },
-    instance_group: [
-      { ...first, count: variant.instanceCount },
-      ...others.map((group) => ({ ...group, count: 0 })),
-    ],
-  };
-  // An absent sub-message is null in our messages; JSON of protobuf leaves it out.
-  return JSON.stringify(whole, (_key, value: unknown) => (value === null ? undefined : value));
+    instance_group: [{ ...first, count: variant.instanceCount }],
+  });
 }
 
 /** Settings in which the served configuration differs from the variant, in words; empty when it is the variant. */
@@ -152,11 +188,12 @@ export function configDifferences(config: ModelConfig, variant: Variant): string
   const pairs: readonly (readonly [string, unknown, unknown])[] = [
     ["max_batch_size", config.max_batch_size, variant.maxBatchSize],
     ["instance count", instances, variant.instanceCount],
+    ["dynamic_batching", batching ? "on" : "absent", "on"],
     ["max_queue_delay_microseconds", batching?.max_queue_delay_microseconds ?? 0, variant.queueDelayUs],
     [
       "preferred_batch_size",
-      (batching?.preferred_batch_size ?? []).join(",") || "none",
-      variant.preferredBatchSizes.join(",") || "none",
+      preferredText(batching?.preferred_batch_size ?? [], config.max_batch_size),
+      preferredText(variant.preferredBatchSizes, variant.maxBatchSize),
     ],
   ];
   return pairs
@@ -164,13 +201,28 @@ export function configDifferences(config: ModelConfig, variant: Variant): string
     .map(([name, served, wanted]) => `${name} ${String(served)} instead of ${String(wanted)}`);
 }
 
+/** Triton prefers the largest batch where none is preferred. */
+function preferredText(sizes: readonly number[], maxBatchSize: number): string {
+  return sizes.length === 0 ? String(maxBatchSize) : sizes.join(",");
+}
+
+/** Triton's modes none and poll refuse the repository API. */
+function isControlRefused(error: unknown): boolean {
+  return error instanceof KserveError && /explicit|not allowed|polling/i.test(error.details);
+}
+
+function refused(address: string, modelName: string, differences: readonly string[] | undefined): Error {
+  const state = differences
+    ? `it serves ${modelName} with ${differences.join("; ")}`
+    : `${modelName} is not loaded`;
+  return new Error(
+    `${address} does not let models be loaded, and ${state}: start Triton with --model-control-mode=explicit, ` +
+      `or ask only for the settings that it serves`,
+  );
+}
+
 function explain(error: unknown, variant: Variant, address: string): Error {
   if (!(error instanceof KserveError)) return error instanceof Error ? error : new Error(String(error));
-  if (/explicit|not allowed|polling/i.test(error.details)) {
-    return new Error(
-      `${address} does not let models be loaded (${error.details}): start Triton with --model-control-mode=explicit`,
-    );
-  }
   return new Error(
     `${address} could not load ${variant.name}: ${error.details}. The reason is in the server's log; ` +
       `check that the repository has ${variant.name}/config.pbtxt and the model's files.`,

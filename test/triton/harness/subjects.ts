@@ -10,7 +10,7 @@ export interface Subject extends Pick<
   "client" | "grpcAddress" | "http" | "metrics" | "repository"
 > {
   /** What SIGTERM starts; resolves when the server is gone. */
-  terminate(): Promise<void>;
+  readonly terminate: () => Promise<void>;
 }
 
 export interface SubjectOptions {
