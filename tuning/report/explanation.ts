@@ -43,13 +43,15 @@ export function renderMethod(result: Result): Html {
       "Verdict",
       `A trial counts exactly how many requests miss ${plain(boundMs)} ms; ${allowed} % may. Neighbouring requests share a ` +
         "queue, so the interval of that share comes from batch means, not from the request count. Only an interval wholly " +
-        `below ${allowed} % passes and wholly above fails; between the two the trial is undecided and more is measured. ` +
-        "A queue that keeps growing fails at once.",
+        `below ${allowed} % passes and wholly above fails; a queue that keeps growing fails at once. A short trial is often ` +
+        "undecided; the SLO rate rests on all of them together.",
     ],
     [
       "Search",
-      "A short probe measures service times; a simulation in virtual time predicts the SLO rate; short trials around it locate " +
-        "the limit and longer ones with several seeds confirm it.",
+      "A short probe measures service times, and a simulation of the server's batching with them predicts the limit. Trials near " +
+        "it show how much faster or slower than the model the server really is: the model is run through each trial's own " +
+        "arrivals until it gives the measured response time. The SLO rate is where the model so corrected meets the bound in a " +
+        "long run; the interval is as wide as the trials disagree.",
     ],
     [
       "The two rates",

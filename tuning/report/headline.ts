@@ -86,11 +86,11 @@ function renderTiles(result: Result, winner: ResultVariant): Html {
   const tiles: (readonly [string, string, string] | null | false)[] = [
     ["Run it at", `${formatRate(winner.operatingRate)}/s`, "holds the SLO with 99 % confidence"],
     [
-      `${formatQuantile(result.slo.quantile)} there`,
+      `${formatQuantile(result.slo.quantile)} near it`,
       formatMs(winner.p95Ms),
       `of ${plain(result.slo.boundMs)} ms allowed`,
     ],
-    winner.gpuBusy !== null && ["GPU busy", formatShare(winner.gpuBusy), "at the SLO rate"],
+    winner.gpuBusy !== null && ["GPU busy", formatShare(winner.gpuBusy), "near the SLO rate"],
     winner.meanBatch !== null && [
       "Mean batch",
       formatBatch(winner.meanBatch),

@@ -30,7 +30,8 @@ function renderVariant(result: Result, series: VariantSeries): Html {
       <code>${variant.name}</code>
       <span class="summary-facts">
         ${variant.sloRate ? `${formatRate(variant.sloRate.estimate)}/s` : "held at no rate"} ·
-        ${variant.diagnosis.cause} · ${trialCount}, ${formatDuration(variant.measuredS)} of measuring
+        ${variant.diagnosis.cause === "none" ? "no limit found" : variant.diagnosis.cause} · ${trialCount},
+        ${formatDuration(variant.measuredS)} of measuring
       </span>
     </summary>
     <p>${causePill(variant.diagnosis.cause)} ${keepUnits(variant.diagnosis.summary)}</p>

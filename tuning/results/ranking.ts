@@ -98,8 +98,12 @@ function reasonFor(winner: Rated, others: readonly Rated[], rated: readonly Rate
   }
   const next = rated[1];
   if (!next) return "The only variant that held the SLO at some rate.";
-  const lead = rateOf(winner) / rateOf(next) - 1;
-  return `Highest SLO rate: ${percent(lead)} above the next best, ${next.variant.name}; the intervals do not overlap.`;
+  const ratio = rateOf(winner) / rateOf(next);
+  const lead =
+    ratio < 2
+      ? `${percent(ratio - 1)} above the next best`
+      : `${ratio.toFixed(1)} times that of the next best`;
+  return `Highest SLO rate: ${lead}, ${next.variant.name}; the intervals do not overlap.`;
 }
 
 function percent(value: number): string {

@@ -106,7 +106,7 @@ const variantSchema = z.object({
   p95Ms: z
     .number()
     .nullable()
-    .describe("Response time at the SLO's quantile (95 % by default) at the SLO rate."),
+    .describe("Response time at the SLO's quantile (95 % by default) in the trial nearest to the SLO rate."),
   meanBatch: z.number().nullable(),
   gpuBusy: share.nullable().describe("Null when the server has no GPU metrics."),
   diagnosis: diagnosisSchema,

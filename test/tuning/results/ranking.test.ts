@@ -33,6 +33,9 @@ describe("rank", () => {
     expect(ranking.reason).toBe(
       "Highest SLO rate: 10 % above the next best, slow; the intervals do not overlap.",
     );
+    expect(rank([candidate("slow", { rate: 250 }), candidate("fast", { rate: 1150 })]).reason).toContain(
+      "Highest SLO rate: 4.6 times that of the next best, slow;",
+    );
     expect([...ranking.ranks]).toEqual([
       ["fast", 1],
       ["slow", 2],
