@@ -72,6 +72,7 @@ function parseOptions(): CliOptions {
 
 async function main(): Promise<void> {
   const options = parseOptions();
+  if (options.exitWithParent) watchParent(() => process.exit(0));
   const server = await LocalTriton.start({
     ...options,
     loadModels: options.loadModel,
@@ -86,7 +87,6 @@ async function main(): Promise<void> {
   };
   process.on("SIGTERM", end);
   process.on("SIGINT", end);
-  if (options.exitWithParent) watchParent(() => process.exit(0));
   const { grpc: grpcPort, http: httpPort, metrics: metricsPort } = server.ports;
   const ready = {
     ready: true,

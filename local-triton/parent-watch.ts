@@ -1,13 +1,14 @@
 import { fstatSync } from "node:fs";
 
 const POLL_MS = 250;
+/** Read when the program starts: a parent that ends during the start is noticed too. */
+const parent = process.ppid;
 
 /**
  * Calls `onGone` once when the process that started this one is gone: its end of a stdin pipe closes, or this process gets
  * another parent. (The pipe also works through a launcher that stands between the two.)
  */
 export function watchParent(onGone: () => void): void {
-  const parent = process.ppid;
   let told = false;
   const tell = (): void => {
     if (told) return;

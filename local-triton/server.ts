@@ -23,7 +23,7 @@ export interface LocalTritonOptions {
   readonly metricsPort?: number;
   /** Address to listen on. Default 127.0.0.1: nothing of it is meant for a network. */
   readonly host?: string;
-  /** Default `explicit`. */
+  /** Default `none`, as Triton: all models are loaded at the start. */
   readonly modelControlMode?: ModelControlMode;
   /** Models loaded at the start in mode `explicit`; "*" is all. Default none. */
   readonly loadModels?: readonly string[];
@@ -77,7 +77,7 @@ export class LocalTriton {
     const store = new ModelStore(
       new RepositoryFolder(options.modelRepository),
       executor,
-      options.modelControlMode ?? "explicit",
+      options.modelControlMode ?? "none",
       () => clock.nowUs(),
       options.log ?? (() => undefined),
     );
@@ -107,6 +107,11 @@ export class LocalTriton {
       await Promise.allSettled([grpc.close(), http.close(), metrics.close()]);
       throw error;
     }
+  }
+
+  /** gRPC calls without an answer. */
+  get inFlight(): number {
+    return this.grpc.inFlight;
   }
 
   /**

@@ -18,7 +18,7 @@ const PREFIX_BYTES = 5;
 export class UnaryCall implements StreamReceiver {
   /** Called when the client cancels, its deadline passes or its connection breaks before the answer. */
   onCancelled: (() => void) | null = null;
-  private readonly prefix = Buffer.alloc(PREFIX_BYTES);
+  private readonly prefix = Buffer.allocUnsafe(PREFIX_BYTES);
   private prefixBytes = 0;
   private message: Buffer | null = null;
   private messageBytes = 0;

@@ -99,16 +99,17 @@ describe("cancelled requests", () => {
 describe("shutdown", () => {
   it("goes as Triton's: HTTP first, then new requests refused, then the models, then the port", async () => {
     const { server, grpcAddress, http, metrics, client } = await startServer(
-      [{ gpuMsPerBatch: 80, config: { max_batch_size: 1 } }],
+      [{ gpuMsPerBatch: 400, config: { max_batch_size: 1 } }],
       { shutdownStepMs: 500 },
     );
     const raw = rawClient(grpcAddress);
     const inside = [ask(raw), ask(raw), ask(raw)];
-    await sleep(30);
+    await vi.waitFor(async () =>
+      expect(await metrics()).toContain('nv_inference_pending_request_count{model="sim",version="1"} 2'),
+    );
     const from = performance.now();
     const ended = server.shutdown().then(() => performance.now() - from);
-    await sleep(50);
-    await expect(http("/v2/health/ready")).rejects.toThrow();
+    await vi.waitFor(() => expect(http("/v2/health/ready")).rejects.toThrow());
     await expect(client.serverReady()).rejects.toThrow("UNAVAILABLE: Server exiting");
     expect(await metrics()).toContain("nv_inference_request_success");
     expect(await ask(raw)).toMatchObject({
@@ -117,24 +118,31 @@ describe("shutdown", () => {
         "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting new inference requests",
     });
     expect(tally(await Promise.all(inside))).toEqual({ OK: 3 });
-    await sleep(700 - (performance.now() - from));
-    expect(await ask(raw)).toMatchObject({
-      code: "NOT_FOUND",
-      message: "Request for unknown model: 'sim' has no available versions",
-    });
+    await vi.waitFor(
+      async () =>
+        expect(await ask(raw)).toMatchObject({
+          code: "NOT_FOUND",
+          message: "Request for unknown model: 'sim' has no available versions",
+        }),
+      { timeout: 5000 },
+    );
+    await expect(metrics()).rejects.toThrow();
     expect(await ended).toBeGreaterThan(990);
     expect((await ask(raw, {}, 300)).code).toMatch(/UNAVAILABLE|DEADLINE_EXCEEDED/);
   });
 
   it("waits for requests that are inside longer than its two steps", async () => {
-    const { server, grpcAddress } = await startServer([{ gpuMsPerBatch: 600 }], { shutdownStepMs: 100 });
+    const { server, grpcAddress, client } = await startServer([{ gpuMsPerBatch: 600 }], {
+      shutdownStepMs: 100,
+    });
     const inside = ask(rawClient(grpcAddress));
-    await sleep(50);
+    await vi.waitFor(() => expect(server.inFlight).toBe(1));
+    client.close();
     const from = performance.now();
     const ended = server.shutdown();
     expect((await inside).code).toBe("OK");
     await ended;
-    expect(performance.now() - from).toBeGreaterThan(550);
+    expect(performance.now() - from).toBeGreaterThan(400);
   });
 });
 
