@@ -13,6 +13,7 @@ import { renderReport } from "./report/render-report";
 import { buildResult } from "./results/build-result";
 import { describeImages, hashOfImages } from "./results/images";
 import { describeHost, lawToJson, type Manifest } from "./results/manifest";
+import { manifestDifferences } from "./results/manifest-differences";
 import type { Result } from "./results/result-schema";
 import type { ResultsFolder } from "./results/results-folder";
 import { pointLogStore } from "./results/trial-store";
@@ -107,6 +108,12 @@ export async function tune(
     resumedAt: folder.previousManifest ? [...folder.previousManifest.resumedAt, startedAt.toISOString()] : [],
     endedAt: endedAt?.toISOString() ?? null,
   });
+  const previous = folder.previousManifest;
+  const changes = previous ? manifestDifferences(previous, manifest(null)) : [];
+  const notes = [
+    ...folder.notes,
+    ...changes.map((change) => `changed since the sweep that is continued: ${change}`),
+  ];
   const write = (outcomes: readonly VariantOutcome[], endedEarly: string | null, ended: boolean): Result => {
     const now = new Date();
     const current = manifest(ended ? now : null);
@@ -125,7 +132,7 @@ export async function tune(
       goalRatePerS: settings.goalRatePerS,
       price: settings.price,
       endedEarly,
-      notes: folder.notes,
+      notes,
     });
     folder.writeManifest(current);
     folder.writeResult(result);
