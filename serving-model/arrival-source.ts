@@ -119,7 +119,7 @@ export function countedArrivals(
   random: Random,
 ): Float64Array {
   const lead: number[] = [];
-  for (let atUs = (random.nextExponential() / leadRatePerS) * 1e6; atUs < leadS * 1e6; ) {
+  for (let atUs = (random.nextExponential() / leadRatePerS) * 1e6; atUs < leadS * 1e6;) {
     lead.push(atUs);
     atUs += (random.nextExponential() / leadRatePerS) * 1e6;
   }

@@ -21,9 +21,16 @@ export interface TruthOptions {
   readonly tolerance?: number;
 }
 
+/** A server whose variation starts anew with every run, so that runs can be repeated; or one without any. */
+export type ServerOrSeeded = SimulatedServer | ((seed: number) => SimulatedServer);
+
+function seeded(server: ServerOrSeeded, seed: number): SimulatedServer {
+  return typeof server === "function" ? server(seed) : server;
+}
+
 /** Miss share of a simulated server at one load, all seeds' windows put together. */
 export function longRunMissShare(
-  server: SimulatedServer,
+  server: ServerOrSeeded,
   shape: SimulatedShape,
   slo: TruthSlo,
   options: TruthOptions = {},
@@ -32,7 +39,13 @@ export function longRunMissShare(
   let planned = 0;
   let late = 0;
   for (const seed of seeds) {
-    const result = simulate(server, { shape, seed, warmupS, measureS, sloBoundMs: slo.boundMs });
+    const result = simulate(seeded(server, seed), {
+      shape,
+      seed,
+      warmupS,
+      measureS,
+      sloBoundMs: slo.boundMs,
+    });
     planned += result.planned;
     late += result.late;
   }
@@ -44,12 +57,13 @@ export function longRunMissShare(
  * bisection in log rate. The same seeds at every rate make the miss share nearly monotone in the rate. Null when the SLO does
  * not hold at 1 request/s.
  */
-export function truthOf(server: SimulatedServer, slo: TruthSlo, options: TruthOptions = {}): number | null {
+export function truthOf(server: ServerOrSeeded, slo: TruthSlo, options: TruthOptions = {}): number | null {
   const { shape = "poisson", tolerance = 0.001 } = options;
   const holds = (ratePerS: number): boolean =>
     longRunMissShare(server, { kind: shape, ratePerS }, slo, options) <= 1 - slo.quantile;
-  const upper = capacityPerS(server);
-  // Above capacity every queue grows without end: only from there down is there something to look for.
+  const upper = capacityPerS(seeded(server, 0)) * (typeof server === "function" ? 1.3 : 1);
+  // Above capacity every queue grows without end: only from there down is there something to look for. (A variation may make a
+  // server a little faster than its law.)
   return bisect(upper, tolerance, holds);
 }
 
@@ -103,14 +117,14 @@ export function usersShape(users: number): SimulatedShape {
  * throughput there. Null when the SLO does not hold with one user.
  */
 export function truthOfUsers(
-  server: SimulatedServer,
+  server: ServerOrSeeded,
   slo: TruthSlo,
   options: TruthOptions = {},
 ): UsersTruth | null {
   const holds = (users: number): boolean =>
     longRunMissShare(server, usersShape(users), slo, options) <= 1 - slo.quantile;
   let low = 0;
-  let high = Math.max(2, Math.ceil(capacityPerS(server) * 1.5));
+  let high = Math.max(2, Math.ceil(capacityPerS(seeded(server, 0)) * 1.5));
   while (holds(high)) {
     low = high;
     high *= 2;
@@ -123,7 +137,13 @@ export function truthOfUsers(
   if (low === 0) return null;
   const { seeds = [1], warmupS = 10, measureS = 120 } = options;
   const runs = seeds.map((seed) =>
-    simulate(server, { shape: usersShape(low), seed, warmupS, measureS, sloBoundMs: slo.boundMs }),
+    simulate(seeded(server, seed), {
+      shape: usersShape(low),
+      seed,
+      warmupS,
+      measureS,
+      sloBoundMs: slo.boundMs,
+    }),
   );
   return { users: low, throughputPerS: runs.reduce((sum, run) => sum + run.throughputPerS, 0) / runs.length };
 }

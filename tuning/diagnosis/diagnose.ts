@@ -1,4 +1,167 @@
-import type { Diagnosis } from "../outcome";
-import type { Knee } from "../search/model-knee";
-import type { SearchState } from "../search/search-state";
-export function diagnose(_state: SearchState, _knee: Knee): Diagnosis { return { cause: "none", summary: "", evidence: {}, nextMove: null }; }
+/**
+ * Why the SLO rate is not higher, and what to change. The cause is the resource whose 10 % relief raises the predicted SLO rate
+ * most, by the fitted service model; shares and thresholds are evidence, not the rule.
+ */
+import type { Variant } from "../../model-repo/variant";
+import { payloadBytesOf } from "../../serving-model/t4";
+import type { ServiceLaw } from "../../serving-model/service-law";
+import type { FittedLaw } from "../identify/identify";
+import type { Diagnosis, NextMove, SystemFacts } from "../outcome";
+import type { ModelledSystem } from "../search/model-knee";
+import type { LoadMode } from "../search/load-axis";
+import type { Cause, ServerWindow, Slo } from "../trial";
+import { nextMoveOf } from "./moves";
+import { predictionOf, type Relief, reliefs, type Resource, reliefShare, withLaw } from "./relief";
+
+export interface DiagnosisInput {
+  readonly variant: Variant;
+  readonly slo: Slo;
+  readonly mode: LoadMode;
+  /** The fitted model, at the speed that the trials showed. */
+  readonly system: ModelledSystem;
+  readonly fitted: FittedLaw;
+  /** Measured SLO rate, requests/s, and the searched load that belongs to it. */
+  readonly sloRate: number;
+  readonly kneeValue: number;
+  /** What the server said in the trial nearest to the SLO rate, and that trial's mean response time; null without one. */
+  readonly nearest: { readonly server: ServerWindow; readonly meanResponseMs: number } | null;
+  /** Load at which trials became invalid because the load generator could not offer it; null: never. */
+  readonly clientLimitPerS: number | null;
+  readonly facts: SystemFacts;
+  readonly lawOf: (variant: Variant) => ServiceLaw | null;
+}
+
+/** Reliefs that gain less than this are no cause. */
+const leastGain = 0.005;
+/** A ceiling this near to the load generator's own is the load generator's. */
+const sameCeiling = 0.05;
+
+const causeOf: Readonly<Record<Resource, Cause>> = {
+  gpu: "gpu-bound",
+  host: "host-bound",
+  wire: "wire-bound",
+  "queue-delay": "queue-delay",
+  outside: "client-bound",
+};
+
+const words: Readonly<Record<Resource, string>> = {
+  gpu: "GPU phase",
+  host: "host phase",
+  wire: "way into the node",
+  "queue-delay": "queue delay",
+  outside: "time outside the node",
+};
+
+export function diagnose(input: DiagnosisInput): Diagnosis {
+  const { variant, system, sloRate, fitted, clientLimitPerS } = input;
+  const prediction = predictionOf(system, input.mode, input.slo, input.kneeValue);
+  if (prediction === null) {
+    return {
+      cause: "none",
+      summary: "The fitted model holds the SLO at no load: it cannot say why.",
+      evidence: {},
+      nextMove: null,
+    };
+  }
+  const gains = reliefs(system, prediction);
+  const evidence = evidenceOf(input, gains);
+  if (clientLimitPerS !== null && clientLimitPerS <= sloRate * (1 + sameCeiling)) {
+    return {
+      cause: "client-bound",
+      summary:
+        `The load generator could not offer more than ${rate(clientLimitPerS)}; ${variant.name} may hold a higher rate. ` +
+        "Add load workers to find it.",
+      evidence,
+      nextMove: null,
+    };
+  }
+  const nextMove = nextMoveOf({
+    variant,
+    // Where the way in was never the limit, what is known about it from elsewhere limits a change.
+    system: withLaw(system, {
+      ingressRequestsPerS: Math.min(
+        system.server.law.ingressRequestsPerS,
+        input.facts.wireCeilingPerS ?? Infinity,
+      ),
+    }),
+    prediction,
+    sloRate,
+    lawOf: input.lawOf,
+    instancesAllowed: Infinity,
+  });
+  const [first, second] = gains;
+  if (first === undefined || first.gain < leastGain) {
+    return {
+      cause: "none",
+      summary: "No single resource limits the SLO rate by the fitted model.",
+      evidence,
+      nextMove,
+    };
+  }
+  if (!fitted.identified.phases && (first.resource === "gpu" || first.resource === "host")) {
+    const summary =
+      "The execution of batches limits the SLO rate, but the server reports no execution times: whether the host or the GPU phase is " +
+      `the cause cannot be told. ${moveSentence(nextMove)}`;
+    return { cause: "none", summary, evidence, nextMove };
+  }
+  const client = first.resource === "wire" && isClientCeiling(input);
+  const cause = client ? "client-bound" : causeOf[first.resource];
+  return { cause, summary: summaryOf(cause, first, second, nextMove), evidence, nextMove };
+}
+
+/** Whether the ceiling before the node is what the load generator is known to be able to offer. */
+function isClientCeiling({ facts, system }: DiagnosisInput): boolean {
+  const ceiling = system.server.law.ingressRequestsPerS;
+  return facts.clientCeilingPerS !== null && ceiling >= facts.clientCeilingPerS * (1 - sameCeiling);
+}
+
+function summaryOf(cause: Cause, first: Relief, second: Relief | undefined, nextMove: NextMove): string {
+  const name = cause.charAt(0).toUpperCase() + cause.slice(1);
+  const relief = `${percent(reliefShare)} less of the ${words[first.resource]} would raise the SLO rate by ${percent(first.gain)}`;
+  const other =
+    second !== undefined && second.gain >= leastGain
+      ? `, of the ${words[second.resource]} by ${percent(second.gain)}`
+      : "";
+  return `${name}: ${relief}${other}. ${moveSentence(nextMove)}`;
+}
+
+function moveSentence({ change, predictedGain, predictedSloRate }: NextMove): string {
+  return `Next: ${change}, predicted ${predictedGain >= 0 ? "+" : ""}${percent(predictedGain)} (${rate(predictedSloRate)}).`;
+}
+
+function evidenceOf(
+  { variant, system, nearest, sloRate, fitted }: DiagnosisInput,
+  gains: readonly Relief[],
+): Record<string, string> {
+  const { law } = system.server;
+  const evidence: Record<string, string> = {};
+  for (const { resource, gain } of gains) {
+    evidence[`SLO rate with ${percent(reliefShare)} less ${words[resource]}`] =
+      `${gain >= 0 ? "+" : ""}${percent(gain)}`;
+  }
+  const server = nearest?.server;
+  if (server?.gpuBusy != null) evidence["GPU busy"] = percent(server.gpuBusy);
+  if (server?.meanBatch != null)
+    evidence["mean batch"] = `${server.meanBatch.toFixed(1)} of ${variant.maxBatchSize}`;
+  if (server?.queueMs != null && nearest !== null) {
+    evidence["share of the response time in the queue"] = percent(server.queueMs / nearest.meanResponseMs);
+  }
+  const bytes = payloadBytesOf(variant.artefact.input);
+  evidence["input at the SLO rate"] = `${((sloRate * bytes * 8) / 1e9).toFixed(2)} Gbit/s`;
+  evidence["way into the node"] = Number.isFinite(law.ingressRequestsPerS)
+    ? `at most ${rate(law.ingressRequestsPerS)}`
+    : "no ceiling reached";
+  evidence["fitted execution of b images"] =
+    `host ${law.hostMsPerImage.toFixed(3)} b ms, then GPU ${law.gpuMsPerBatch.toFixed(2)} + ${law.gpuMsPerImage.toFixed(3)} b ms`;
+  if (fitted.notes.length > 0) evidence["assumed"] = fitted.notes.join(" ");
+  return evidence;
+}
+
+function percent(value: number): string {
+  const digits = Math.abs(value) < 0.0995 ? 1 : 0;
+  return `${(100 * value).toFixed(digits)} %`;
+}
+
+function rate(value: number): string {
+  return `${value.toFixed(value < 100 ? 1 : 0)} requests/s`;
+}

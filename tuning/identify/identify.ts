@@ -29,8 +29,10 @@ export interface FittedLaw {
   readonly notes: readonly string[];
 }
 
-/** Throughput at saturation this far below the phases' prediction is a ceiling before the node. */
-const ceilingMargin = 0.03;
+/** Throughput at saturation this far below the phases' prediction is a ceiling before the node, if the node does not say otherwise. */
+const ceilingMargin = 0.05;
+/** Share of the response time outside the node, at saturation, from which on requests are held up before it. */
+const outsideShare = 0.3;
 /** GPU gauges are refreshed every 2 s: a shorter window's gauge is mostly about what was before. */
 const gaugeTrustS = 4;
 
@@ -39,14 +41,12 @@ export function identify(observations: readonly Observation[]): FittedLaw | null
   const phases = withServerMetrics(observations) ?? fromResponses(observations);
   if (phases === null) return null;
   const law = { ...phases.law, ingressRequestsPerS: Infinity };
-  const restMs = phases.overheadMs ?? overheadOf(observations);
-  const ceiling = ingressOf(observations, law, restMs);
-  const ingressRequestsPerS = ceiling ?? Infinity;
+  const { overheadMs, ceilingPerS } = pathOf(observations, law);
   return {
-    law: { ...law, ingressRequestsPerS },
-    // The link's own time is part of the rest and comes back with the ceiling.
-    overheadMs: Math.max(0, restMs - 1000 / ingressRequestsPerS),
-    identified: { phases: phases.phases, batchSplit: phases.batchSplit, ingress: ceiling !== null },
+    law: { ...law, ingressRequestsPerS: ceilingPerS ?? Infinity },
+    // Without server metrics it is contained in the time per batch: response times cannot tell them apart.
+    overheadMs: phases.phases ? overheadMs : 0,
+    identified: { phases: phases.phases, batchSplit: phases.batchSplit, ingress: ceilingPerS !== null },
     residual: phases.residual,
     notes: phases.notes,
   };
@@ -54,8 +54,6 @@ export function identify(observations: readonly Observation[]): FittedLaw | null
 
 interface Phases {
   readonly law: Omit<ServiceLaw, "ingressRequestsPerS">;
-  /** Null: to be found from the response times. */
-  readonly overheadMs: number | null;
   readonly phases: boolean;
   readonly batchSplit: boolean;
   readonly residual: number;
@@ -86,20 +84,27 @@ function withServerMetrics(observations: readonly Observation[]): Phases | null 
   const host = Math.max(0, slopeThroughOrigin(hosts));
   const notes: string[] = [];
   if (gpus.length === 0) {
-    notes.push("The server has no GPU metrics and executions overlapped: waiting for the GPU is counted as GPU time.");
+    notes.push(
+      "The server has no GPU metrics and executions overlapped: waiting for the GPU is counted as GPU time.",
+    );
     for (const { requestBatch, inferMs, measureS } of observations) {
-      if (requestBatch !== null && inferMs !== null) gpus.push({ batch: requestBatch, ms: inferMs, weight: measureS });
+      if (requestBatch !== null && inferMs !== null)
+        gpus.push({ batch: requestBatch, ms: inferMs, weight: measureS });
     }
   }
   const gpu = line(gpus);
-  if (!gpu.split) notes.push("All executions had about the same size: GPU time per batch and per image are not told apart.");
+  if (!gpu.split)
+    notes.push(
+      "All executions had about the same size: GPU time per batch and per image are not told apart.",
+    );
   const errors = [
     ...hosts.map(({ batch, ms }) => relative(host * batch, ms)),
-    ...gpus.filter(({ weight }) => weight >= 0.5).map(({ batch, ms }) => relative(gpu.perBatch + gpu.perImage * batch, ms)),
+    ...gpus
+      .filter(({ weight }) => weight >= 0.5)
+      .map(({ batch, ms }) => relative(gpu.perBatch + gpu.perImage * batch, ms)),
   ];
   return {
     law: { hostMsPerImage: host, gpuMsPerBatch: gpu.perBatch, gpuMsPerImage: gpu.perImage },
-    overheadMs: null,
     phases: true,
     batchSplit: gpu.split,
     residual: Math.sqrt(errors.reduce((sum, error) => sum + error ** 2, 0) / Math.max(1, errors.length)),
@@ -125,7 +130,11 @@ function fromResponses(observations: readonly Observation[]): Phases | null {
       continue;
     }
     const fills = concurrency === variant.maxBatchSize || variant.preferredBatchSizes.includes(concurrency);
-    ladder.push({ batch: concurrency, ms: responseMs - (fills ? 0 : variant.queueDelayUs / 1000), weight: measureS });
+    ladder.push({
+      batch: concurrency,
+      ms: responseMs - (fills ? 0 : variant.queueDelayUs / 1000),
+      weight: measureS,
+    });
   }
   const any = observations[0];
   if (any === undefined) return null;
@@ -133,7 +142,11 @@ function fromResponses(observations: readonly Observation[]): Phases | null {
   if (saturated !== null && saturated.variant.instanceCount === 1) {
     // One instance: at saturation every execution is full and follows the one before.
     const { maxBatchSize } = saturated.variant;
-    ladder.push({ batch: maxBatchSize, ms: (maxBatchSize * 1000) / saturated.throughputPerS, weight: saturated.measureS });
+    ladder.push({
+      batch: maxBatchSize,
+      ms: (maxBatchSize * 1000) / saturated.throughputPerS,
+      weight: saturated.measureS,
+    });
   }
   if (ladder.length === 0) {
     const delayMs = any.variant.queueDelayUs / 1000;
@@ -144,7 +157,10 @@ function fromResponses(observations: readonly Observation[]): Phases | null {
   if (instanceCount === 1 || saturated === null) {
     return result(0, total.perImage, ["Host and GPU phase are not told apart: all is counted as GPU time."]);
   }
-  const gpuPerImage = Math.max(0, ((maxBatchSize * 1000) / saturated.throughputPerS - total.perBatch) / maxBatchSize);
+  const gpuPerImage = Math.max(
+    0,
+    ((maxBatchSize * 1000) / saturated.throughputPerS - total.perBatch) / maxBatchSize,
+  );
   if (gpuPerImage >= total.perImage) return result(0, total.perImage, []);
   return result(total.perImage - gpuPerImage, gpuPerImage, [
     "The split into host and GPU phase assumes that the GPU is what saturates.",
@@ -153,8 +169,6 @@ function fromResponses(observations: readonly Observation[]): Phases | null {
   function result(host: number, perImage: number, more: readonly string[]): Phases {
     return {
       law: { hostMsPerImage: host, gpuMsPerBatch: total.perBatch, gpuMsPerImage: perImage },
-      // Contained in the time per batch: response times cannot tell them apart.
-      overheadMs: 0,
       phases: false,
       batchSplit: total.split,
       residual: NaN,
@@ -164,66 +178,86 @@ function fromResponses(observations: readonly Observation[]): Phases | null {
 }
 
 /**
- * Ceiling of the path into the node: what explains the throughput at saturation, if the phases would allow more; found by
- * simulating the same trial. Null when it was not reached.
+ * The path to the node: constant time outside it, and its ceiling where that was reached. Both follow from the response times of the
+ * probes, by simulating them: the calmest one gives the time outside, the busiest one the ceiling.
  */
-function ingressOf(observations: readonly Observation[], law: ServiceLaw, overheadMs: number): number | null {
-  const saturated = observations
-    .filter(({ variant, concurrency }) => concurrency !== null && concurrency > variant.maxBatchSize)
-    .sort((a, b) => b.throughputPerS - a.throughputPerS)[0];
-  if (saturated === undefined) return null;
-  const { throughputPerS } = saturated;
-  const throughputAt = (ingressRequestsPerS: number): number =>
-    closedThroughput(saturated, { ...law, ingressRequestsPerS }, overheadMs);
-  if (throughputPerS >= throughputAt(Infinity) * (1 - ceilingMargin)) return null;
-  let low = throughputPerS;
+function pathOf(
+  observations: readonly Observation[],
+  law: ServiceLaw,
+): { overheadMs: number; ceilingPerS: number | null } {
+  const probes = observations
+    .filter(({ concurrency }) => concurrency !== null)
+    .sort((a, b) => a.throughputPerS - b.throughputPerS);
+  const calm = probes[0];
+  const busy = probes.filter(({ variant, concurrency }) => concurrency! > variant.maxBatchSize).at(-1);
+  const outside = (ingressRequestsPerS: number): number =>
+    calm === undefined ? 0 : restOf(calm, { ...law, ingressRequestsPerS });
+  // The open loop's rest, where there is no ceiling, is what counts at the knee.
+  const open = observations.filter(({ concurrency }) => concurrency === null);
+  const free = (): number => meanRest(open) ?? outside(Infinity);
+  if (busy === undefined) return { overheadMs: free(), ceilingPerS: null };
+  const throughputAt = (ingressRequestsPerS: number): number => {
+    const path = { ...law, ingressRequestsPerS };
+    const overheadMs = outside(ingressRequestsPerS);
+    return (busy.concurrency! * 1000) / (closedResponseMs(busy, path, overheadMs) + overheadMs);
+  };
+  const { throughputPerS } = busy;
+  const restMs = meanRest([busy]);
+  const heldUp =
+    restMs === null
+      ? throughputPerS < throughputAt(Infinity) * (1 - ceilingMargin)
+      : restMs > outsideShare * busy.responseMs;
+  if (!heldUp) return { overheadMs: free(), ceilingPerS: null };
+  let low = throughputPerS * 0.98;
   let high = throughputPerS * 1.5;
   for (let i = 0; i < 12; i++) {
     const middle = (low + high) / 2;
     if (throughputAt(middle) < throughputPerS) low = middle;
     else high = middle;
   }
-  return (low + high) / 2;
+  const ceilingPerS = (low + high) / 2;
+  return { overheadMs: outside(ceilingPerS), ceilingPerS };
 }
 
-/** Throughput of a fixed number in flight, by simulation; what is outside the node is like a think time. */
-function closedThroughput({ variant, concurrency }: Observation, law: ServiceLaw, overheadMs: number): number {
-  const users = concurrency!;
+/** Mean response time inside the node with a fixed number in flight; what passes outside is like a think time. */
+function closedResponseMs(
+  { variant, concurrency }: Observation,
+  law: ServiceLaw,
+  overheadMs: number,
+): number {
   const thinkS = overheadMs / 1000;
-  const run = simulate(
+  const shape = {
+    kind: "users",
+    users: concurrency!,
+    spawnPerS: 1e6,
+    thinkMinS: thinkS,
+    thinkMaxS: thinkS,
+  } as const;
+  return simulate(
     { ...variant, dynamicBatching: true, law },
-    {
-      shape: { kind: "users", users, spawnPerS: 1e5, thinkMinS: thinkS, thinkMaxS: thinkS },
-      seed: 1,
-      warmupS: 1,
-      measureS: 4,
-      sloBoundMs: 100,
-    },
-  );
-  return (users * 1000) / (run.meanResponseMs + overheadMs);
+    { shape, seed: 1, warmupS: 1, measureS: 3, sloBoundMs: 100 },
+  ).meanResponseMs;
 }
 
-/**
- * What remains of the response time outside queue and execution, for one request alone. Requests that are sent together (those of
- * one batch, with a fixed number in flight) pass the way in one after the other, so the rest grows with the batch: its intercept
- * is wanted.
- */
-function overheadOf(observations: readonly Observation[]): number {
-  const rests: { together: number; ms: number; weight: number }[] = [];
-  for (const { concurrency, requestBatch, responseMs, queueMs, inputMs, inferMs, outputMs, throughputPerS } of observations) {
-    if (queueMs === null || inputMs === null || inferMs === null || concurrency === null) continue;
-    const together = Math.min(concurrency, requestBatch ?? concurrency);
-    const ms = responseMs - queueMs - inputMs - inferMs - (outputMs ?? 0);
-    rests.push({ together, ms, weight: 1 / throughputPerS ** 2 });
+/** What the node does not explain of a probe's response time, milliseconds. */
+function restOf(probe: Observation, law: ServiceLaw): number {
+  let overheadMs = 0;
+  for (let round = 0; round < 4; round++) {
+    overheadMs = Math.max(0, probe.responseMs - closedResponseMs(probe, law, overheadMs));
   }
-  if (rests.length === 0) return 0;
-  const calm = rests.reduce((best, rest) => (rest.weight > best.weight ? rest : best));
-  const others = rests.filter(({ together }) => together > calm.together * 1.5);
-  const perRequestMs = others.map(({ together, ms }) => (2 * (ms - calm.ms)) / (together - calm.together));
-  // The calmest pair: at saturation the rest also holds the wait before the ceiling.
-  const step = Math.max(0, Math.min(...perRequestMs, Infinity));
-  const alone = Number.isFinite(step) ? calm.ms - (step * (calm.together - 1)) / 2 : calm.ms;
-  return Math.max(0, Math.min(calm.ms, alone));
+  return overheadMs;
+}
+
+/** What the server's own times do not explain, weighted by the windows; null without such observations. */
+function meanRest(observations: readonly Observation[]): number | null {
+  let weights = 0;
+  let sum = 0;
+  for (const { responseMs, queueMs, inputMs, inferMs, outputMs, measureS } of observations) {
+    if (queueMs === null || inputMs === null || inferMs === null) continue;
+    sum += measureS * Math.max(0, responseMs - queueMs - inputMs - inferMs - (outputMs ?? 0));
+    weights += measureS;
+  }
+  return weights > 0 ? sum / weights : null;
 }
 
 function slopeThroughOrigin(equations: readonly Equation[]): number {
@@ -254,7 +288,10 @@ function line(equations: readonly Equation[]): { perBatch: number; perImage: num
     if (perBatch >= 0 && perImage >= 0) return { perBatch, perImage, split };
     if (perImage < 0) return { perBatch: t1 / s11, perImage: 0, split };
   }
-  return { perBatch: 0, perImage: t2 / s22, split };
+  if (split) return { perBatch: 0, perImage: t2 / s22, split };
+  // One batch size only: half of the time each. Where larger batches never came up, how they would do hardly matters.
+  const ms = (t1 / s11 + (t2 / s22) * (s12 / s11)) / 2;
+  return { perBatch: ms / 2, perImage: (ms / 2) * (s11 / s12), split };
 }
 
 function relative(predicted: number, observed: number): number {

@@ -31,7 +31,7 @@ export function budgetFor(preset: BudgetPreset, timeDilation: number): SearchBud
   const totalS = wallS[preset] / timeDilation;
   if (preset === "quick") {
     // The probe takes about 3 s; two trials share the rest.
-    const trialS = Math.min(8, Math.max(2, (totalS - 3) / 2 - 0.7));
+    const trialS = Math.min(8, Math.max(2, (totalS - 5) / 2 - 1));
     return {
       totalS,
       probeScale: 0.6,
@@ -44,5 +44,14 @@ export function budgetFor(preset: BudgetPreset, timeDilation: number): SearchBud
     };
   }
   const measureS = totalS > 150 ? 20 : 12;
-  return { totalS, probeScale: 1, warmupS: 3, measureS, leastTrials: 4, mostTrials: 10, targetHalfWidth: 0.01, kneeEffort: fineEffort };
+  return {
+    totalS,
+    probeScale: 1,
+    warmupS: 3,
+    measureS,
+    leastTrials: 4,
+    mostTrials: 10,
+    targetHalfWidth: 0.01,
+    kneeEffort: fineEffort,
+  };
 }

@@ -22,7 +22,10 @@ export interface KneeInterval {
 /** Null when there is no estimate yet. */
 export function intervalOf(state: SearchState): KneeInterval | null {
   if (state.estimate === null || state.kneeValue === null) return null;
-  return { value: state.kneeValue, relativeHalfWidth: halfWidth(state.estimate, intervalLevel, simulationError) };
+  return {
+    value: state.kneeValue,
+    relativeHalfWidth: halfWidth(state.estimate, intervalLevel, simulationError),
+  };
 }
 
 export function concludeSearch(state: SearchState): VariantOutcome {
@@ -46,7 +49,9 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     note,
   });
   if (state.judged.length === 0) {
-    return nothing(`No trial of ${variant.name} was valid (${state.lost} were tried): nothing is known about it.`);
+    return nothing(
+      `No trial of ${variant.name} was valid (${state.lost} were tried): nothing is known about it.`,
+    );
   }
   if (state.kneeTrials.length === 0) {
     return nothing(`No trial of ${variant.name} near its limit was valid: there is only a prediction.`);
@@ -54,9 +59,9 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   if (estimate === null || system === null) return nothing(noRate(state));
   const logSpeed = estimate.logSpeed;
   const at = (speed: number, guess: number): Knee | null =>
-    kneeOf(spedUp(system, Math.exp(speed)), mode, slo, budget.kneeEffort, guess);
+    kneeOf(spedUp(system, Math.exp(speed)), mode, slo, budget.kneeEffort, guess, estimate.spread);
   const knee = state.kneeValue === null ? null : at(logSpeed, state.kneeValue);
-  if (knee === null || state.kneeTrials.every(({ excess }) => excess > 0 && state.clear.low === 0 && excess > 0.05)) {
+  if (knee === null) {
     return nothing(noRate(state));
   }
   const spread = halfWidth(estimate, intervalLevel, simulationError);
@@ -72,7 +77,25 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     sloRate,
     operatingRate: knee.ratePerS * Math.exp(-oneSided),
     fittedLaw: spedUp(system, Math.exp(logSpeed)).server.law,
-    diagnosis: diagnose(state, knee),
+    diagnosis: diagnose({
+      variant,
+      slo,
+      mode,
+      system: spedUp(system, Math.exp(logSpeed)),
+      fitted: state.fitted!,
+      sloRate: knee.ratePerS,
+      kneeValue: knee.value,
+      nearest:
+        nearest === null
+          ? null
+          : {
+              server: nearest.judged.result.server,
+              meanResponseMs: nearest.judged.result.load.response.meanMs,
+            },
+      clientLimitPerS: mode === "users" || !Number.isFinite(state.lostAt) ? null : state.lostAt,
+      facts: state.options.facts,
+      lawOf: state.options.lawOf ?? (() => null),
+    }),
     note: null,
   };
 }
@@ -81,7 +104,12 @@ function nearestTrial(state: SearchState): KneeTrial | null {
   const target = state.kneeValue;
   let best: KneeTrial | null = null;
   for (const seen of state.kneeTrials) {
-    if (best === null || target === null || Math.abs(Math.log(seen.value / target)) < Math.abs(Math.log(best.value / target))) best = seen;
+    if (
+      best === null ||
+      target === null ||
+      Math.abs(Math.log(seen.value / target)) < Math.abs(Math.log(best.value / target))
+    )
+      best = seen;
   }
   return best;
 }

@@ -1,4 +1,4 @@
-/** Puts the trials' speed fits together into the SLO rate with its interval. */
+/** Puts the trials' speed fits together into the knee's place with its uncertainty. */
 import { studentTQuantile } from "../statistics/special";
 import type { SpeedFit } from "./speed-fit";
 
@@ -10,10 +10,15 @@ export interface PlacedFit {
 }
 
 export interface SpeedEstimate {
+  /** Speed of the server against its model, at the knee. */
   readonly logSpeed: number;
-  /** Standard error of logSpeed, widened by the scatter of the trials. */
+  /** How much the fitted speed changes with the load: 0 when the model has the right shape, towards 1 when the real knee is flatter. */
+  readonly trend: number;
+  /** Standard error of the knee's place, in ln of the load; widened by the scatter of the trials. */
   readonly standardError: number;
   readonly degreesOfFreedom: number;
+  /** Standard deviation (ln) of the server's speed from trial to trial, beyond what is expected of a steady one. */
+  readonly spread: number;
   /** Scatter of the trials over what was expected of them; about 1 when the model fits. */
   readonly scatter: number;
 }
@@ -22,55 +27,114 @@ export interface SpeedEstimate {
 export interface ErrorModel {
   /** Standard deviation of the probe's prediction: ln of the speed. */
   readonly prior: number;
+  /** Standard deviation of `trend` before any trial. */
+  readonly shape: number;
   /** Error of a trial's fit that does not depend on where it was made. */
   readonly floor: number;
   /** Error of a measured y; divided by the slope it is an error of the speed. */
   readonly excess: number;
-  /** Error of the model's shape: share of the distance between trial and knee. */
-  readonly shape: number;
   /** Weight of the expectation "scatter = 1", in trials. */
   readonly scatterWeight: number;
 }
 
-export const defaultErrorModel: ErrorModel = { prior: 0.02, floor: 0.004, excess: 0.03, shape: 0.12, scatterWeight: 4 };
+export const defaultErrorModel: ErrorModel = {
+  prior: 0.05,
+  shape: 0.15,
+  floor: 0.004,
+  excess: 0.04,
+  scatterWeight: 3,
+};
+
+/** Largest trend that is believed: at 1 the load would not matter at all. */
+const mostTrend = 0.7;
 
 /**
- * Weighted mean of the fits and of the prior (the model as the probe found it: logSpeed 0). Trials near the knee count most,
- * because the model's shape matters least there. The standard error grows with the scatter between trials.
- * @param logKnee ln of the knee's load at a given logSpeed
+ * Bayesian regression of the fitted speed on the load: speed_j = speed + trend x (ln load_j - centre) + error_j, with a prior on both
+ * that says "the model is right". The knee is the load whose own speed puts the model's knee there; with a trend it lies
+ * 1 / (1 - trend) times as far from the trials as without.
+ * @param logKnee ln of the model's knee at a given speed
  */
 export function combineFits(
   fits: readonly PlacedFit[],
   logKnee: (logSpeed: number) => number,
   model: ErrorModel = defaultErrorModel,
 ): SpeedEstimate {
-  let logSpeed = 0;
-  let errors: number[] = [];
-  let weight = 1 / model.prior ** 2;
-  for (let round = 0; round < 4; round++) {
-    const at = logKnee(logSpeed);
-    errors = fits.map(({ logValue, fit }) => errorOf(fit, logValue - at, model));
-    weight = 1 / model.prior ** 2;
-    let sum = 0;
-    fits.forEach(({ fit }, j) => {
-      weight += 1 / errors[j]! ** 2;
-      sum += fit.logSpeed / errors[j]! ** 2;
-    });
-    logSpeed = sum / weight;
+  const rows = fits
+    .filter(({ fit }) => fit.slope > 0)
+    .map(({ logValue, fit }) => ({
+      at: logValue,
+      speed: fit.logSpeed,
+      weight: 1 / (model.floor ** 2 + (model.excess / fit.slope) ** 2),
+    }));
+  const degreesOfFreedom = model.scatterWeight + Math.max(0, rows.length - 1);
+  let scatter = 1;
+  let line = fitLine(rows, scatter, model, logKnee(0));
+  // The wider the scatter, the less the trials say against the prior: each depends on the other.
+  for (let round = 0; round < 5; round++) {
+    scatter = Math.sqrt((model.scatterWeight + line.squares) / degreesOfFreedom);
+    line = fitLine(rows, scatter, model, logKnee(0));
   }
-  const residuals = fits.map(({ fit }, j) => (fit.logSpeed - logSpeed) / errors[j]!);
-  const squares = residuals.reduce((sum, residual) => sum + residual ** 2, 0);
-  const degreesOfFreedom = model.scatterWeight + Math.max(0, fits.length - 1);
-  const scatter = Math.sqrt((model.scatterWeight + squares) / (model.scatterWeight + Math.max(0, fits.length - 1)));
-  return { logSpeed, standardError: scatter / Math.sqrt(weight), degreesOfFreedom, scatter };
+  const { level, trend, centre } = line;
+  let knee = logKnee(level);
+  for (let round = 0; round < 20; round++) {
+    const step = logKnee(level + trend * (knee - centre)) - knee;
+    knee += step / (1 - trend);
+    if (Math.abs(step) < 1e-6) break;
+  }
+  const standardError =
+    Math.sqrt(line.levelVariance + (knee - centre) ** 2 * line.trendVariance) / (1 - trend);
+  const logSpeed = level + trend * (knee - centre);
+  return { logSpeed, trend, standardError, degreesOfFreedom, spread: spreadOf(rows, scatter), scatter };
 }
 
-function errorOf(fit: SpeedFit, distance: number, model: ErrorModel): number {
-  if (fit.slope <= 0) return Infinity;
-  return Math.hypot(model.floor, model.excess / fit.slope, model.shape * distance);
+/** What the scatter leaves beyond the expected errors, as one more error of all trials' speeds. */
+function spreadOf(rows: readonly Row[], scatter: number): number {
+  if (rows.length < 2 || scatter <= 1) return 0;
+  const expected = rows.reduce((sum, { weight }) => sum + 1 / weight, 0) / rows.length;
+  return Math.sqrt(expected * (scatter ** 2 - 1));
 }
 
-/** Half width of the two-sided interval, in ln of the speed. */
+interface Row {
+  readonly at: number;
+  readonly speed: number;
+  /** 1 / expected variance. */
+  readonly weight: number;
+}
+
+interface Line {
+  readonly level: number;
+  readonly trend: number;
+  readonly centre: number;
+  readonly levelVariance: number;
+  readonly trendVariance: number;
+  /** Sum of squared residuals over expected variances. */
+  readonly squares: number;
+}
+
+function fitLine(rows: readonly Row[], scatter: number, model: ErrorModel, without: number): Line {
+  const total = rows.reduce((sum, { weight }) => sum + weight, 0);
+  const centre = total > 0 ? rows.reduce((sum, { at, weight }) => sum + weight * at, 0) / total : without;
+  let [a22, b1, b2] = [1 / model.shape ** 2, 0, 0];
+  for (const { at, speed, weight } of rows) {
+    const w = weight / scatter ** 2;
+    a22 += w * (at - centre) ** 2;
+    b1 += w * speed;
+    b2 += w * speed * (at - centre);
+  }
+  // Around the weighted centre the two unknowns do not depend on each other.
+  const a11 = total / scatter ** 2 + 1 / model.prior ** 2;
+  const level = b1 / a11;
+  const trend = Math.max(-mostTrend, Math.min(mostTrend, b2 / a22));
+  const squares = rows.reduce(
+    (sum, { at, speed, weight }) => sum + weight * (speed - level - trend * (at - centre)) ** 2,
+    0,
+  );
+  return { level, trend, centre, levelVariance: 1 / a11, trendVariance: 1 / a22, squares };
+}
+
+/** Half width of the two-sided interval of the knee's place, in ln of the load. */
 export function halfWidth(estimate: SpeedEstimate, level: number, more = 0): number {
-  return studentTQuantile(0.5 + level / 2, estimate.degreesOfFreedom) * Math.hypot(estimate.standardError, more);
+  return (
+    studentTQuantile(0.5 + level / 2, estimate.degreesOfFreedom) * Math.hypot(estimate.standardError, more)
+  );
 }

@@ -3,6 +3,7 @@ import { simulate, type SimulatedServer } from "../../serving-model/simulate";
 import type { SimulationResult } from "../../serving-model/window-stats";
 import { capacityPerS } from "../../serving-model/truth";
 import { percentileMs } from "../../serving-model/latency-bins";
+import { normalQuantile } from "../statistics/special";
 import type { Slo } from "../trial";
 import { excessOfCounts } from "./quantile-excess";
 import { type LoadMode, shapeAt, withOverhead } from "./load-axis";
@@ -41,14 +42,29 @@ export interface Knee {
 
 const settleS = 5;
 
-/** Null when the SLO holds at no load. Deterministic: the same system gives the same knee. */
-export function kneeOf(system: ModelledSystem, mode: LoadMode, slo: Slo, effort: KneeEffort, guess?: number): Knee | null {
+/**
+ * Null when the SLO holds at no load. Deterministic: the same system gives the same knee.
+ * @param spread standard deviation (ln) of the server's speed from window to window: bad spells weigh more in the long run than
+ *   good ones make up for. The seeds' windows stand for equal shares of the time.
+ */
+export function kneeOf(
+  system: ModelledSystem,
+  mode: LoadMode,
+  slo: Slo,
+  effort: KneeEffort,
+  guess?: number,
+  spread = 0,
+): Knee | null {
+  const servers = Array.from({ length: effort.seeds }, (_, i) => {
+    const z = normalQuantile((i + 0.5) / effort.seeds);
+    return spread === 0 ? system.server : spedUp(system, Math.exp(spread * z)).server;
+  });
   const ceiling = capacityPerS(system.server) * (mode === "users" ? 1 + slo.boundMs / 500 + 1 : 1);
   const at = (value: number): { y: number; runs: SimulationResult[] } => {
     const rate = Math.min(value, capacityPerS(system.server));
     const measureS = Math.min(effort.mostS, Math.max(effort.leastS, effort.requests / rate));
     const runs = Array.from({ length: effort.seeds }, (_, i) =>
-      simulate(system.server, {
+      simulate(servers[i]!, {
         shape: withOverhead(shapeAt(mode, value), system.overheadMs),
         seed: 7001 + i,
         warmupS: settleS,
@@ -58,10 +74,16 @@ export function kneeOf(system: ModelledSystem, mode: LoadMode, slo: Slo, effort:
     );
     return { y: excessOfCounts(runs, slo, system.overheadMs), runs };
   };
-  const value = rootOf((v) => at(v).y, Math.min(guess ?? ceiling * 0.9, ceiling * 0.999), ceiling, mode === "users" ? 1 : 0);
+  const value = rootOf(
+    (v) => at(v).y,
+    Math.min(guess ?? ceiling * 0.9, ceiling * 0.999),
+    ceiling,
+    mode === "users" ? 1 : 0,
+  );
   if (value === null) return null;
   const { runs } = at(value);
-  const mean = (pick: (run: SimulationResult) => number): number => runs.reduce((sum, run) => sum + pick(run), 0) / runs.length;
+  const mean = (pick: (run: SimulationResult) => number): number =>
+    runs.reduce((sum, run) => sum + pick(run), 0) / runs.length;
   const counts = new Uint32Array(runs[0]!.responseCounts.length);
   for (const run of runs) run.responseCounts.forEach((count, bin) => (counts[bin]! += count));
   return {
@@ -77,7 +99,12 @@ export function kneeOf(system: ModelledSystem, mode: LoadMode, slo: Slo, effort:
 const leastValue = 1;
 
 /** Largest value with y <= 0 in log steps: bracket from the guess, then regula falsi with bisection as a safeguard. */
-function rootOf(y: (value: number) => number, guess: number, ceiling: number, leastStep: number): number | null {
+function rootOf(
+  y: (value: number) => number,
+  guess: number,
+  ceiling: number,
+  leastStep: number,
+): number | null {
   let low = NaN;
   let yLow = NaN;
   let high = NaN;
@@ -104,7 +131,9 @@ function rootOf(y: (value: number) => number, guess: number, ceiling: number, le
     if (here <= 0) [low, yLow] = [middle, here];
     else [high, yHigh] = [middle, here];
   }
-  return leastStep > 0 ? Math.round(low) : Math.exp(Math.log(low) + (yLow / (yLow - yHigh)) * Math.log(high / low));
+  return leastStep > 0
+    ? Math.round(low)
+    : Math.exp(Math.log(low) + (yLow / (yLow - yHigh)) * Math.log(high / low));
 }
 
 /** The same system, everything in it faster by this factor (below 1: slower). */

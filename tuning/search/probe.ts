@@ -20,7 +20,12 @@ const deepestBounds = 2;
  * The next probe after those seen, or null when the probe is complete. A quarter of a batch in flight; a full batch, alone, where
  * several instances share the GPU; then as many as keep everything busy.
  */
-export function nextProbe(variant: Variant, slo: Slo, seen: readonly Observation[], done: number): ProbeStep | null {
+export function nextProbe(
+  variant: Variant,
+  slo: Slo,
+  seen: readonly Observation[],
+  done: number,
+): ProbeStep | null {
   const { maxBatchSize, instanceCount } = variant;
   const steps = [Math.max(1, Math.round(maxBatchSize / 4))];
   if (instanceCount > 1 && maxBatchSize > 1) steps.push(maxBatchSize);
@@ -40,7 +45,10 @@ export function nextProbe(variant: Variant, slo: Slo, seen: readonly Observation
 /** Long enough for some twenty executions at the response time to be expected. */
 function sized(concurrency: number, seen: readonly Observation[]): ProbeStep {
   const last = seen.at(-1);
-  const expectedS = last === undefined ? 0.06 : (last.responseMs / 1000) * Math.max(1, concurrency / (last.concurrency ?? concurrency));
+  const expectedS =
+    last === undefined
+      ? 0.06
+      : (last.responseMs / 1000) * Math.max(1, concurrency / (last.concurrency ?? concurrency));
   return { concurrency, warmupS: clamp(5 * expectedS, 0.3, 1.5), measureS: clamp(15 * expectedS, 1, 4) };
 }
 

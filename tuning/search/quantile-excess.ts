@@ -26,7 +26,11 @@ export function excessOf(load: LoadResult, slo: Slo): number {
 }
 
 /** Of a simulated window. `overheadMs` is what the path outside the node adds to every response. */
-export function excessOfSimulation(run: Pick<SimulationResult, "planned" | "responseCounts">, slo: Slo, overheadMs: number): number {
+export function excessOfSimulation(
+  run: Pick<SimulationResult, "planned" | "responseCounts">,
+  slo: Slo,
+  overheadMs: number,
+): number {
   if (run.planned === 0) return NaN;
   let answered = 0;
   for (const count of run.responseCounts) answered += count;

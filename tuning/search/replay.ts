@@ -11,7 +11,9 @@ import type { TrialSpec } from "../trial";
 /** Planned sends of all workers of an open loop, in order, microseconds from the start of the load. */
 export function plannedSendsUs(spec: TrialSpec, workers: number): Float64Array {
   const endS = spec.warmupS + spec.measureS;
-  const plans = Array.from({ length: workers }, (_, index) => createPlan(spec.shape, spec.seed, { index, count: workers }));
+  const plans = Array.from({ length: workers }, (_, index) =>
+    createPlan(spec.shape, spec.seed, { index, count: workers }),
+  );
   const expected = spec.shape.kind === "users" ? 0 : Math.ceil(spec.shape.ratePerS * endS * 1.2 + 64);
   let sends = new Float64Array(expected);
   let count = 0;
@@ -45,18 +47,27 @@ export function arrivalsOf(spec: TrialSpec, load: LoadResult): KnownArrivals {
   if (shape.kind === "users") return { exact: false, draw: () => shape };
   const timesUs = plannedSendsUs(spec, Math.max(1, load.workers));
   const counts = load.intervals.map((interval) => interval.planned);
-  if (matches(timesUs, counts, spec.warmupS, load.intervalS)) return { exact: true, draw: () => ({ kind: "listed", timesUs }) };
+  if (matches(timesUs, counts, spec.warmupS, load.intervalS))
+    return { exact: true, draw: () => ({ kind: "listed", timesUs }) };
   return {
     exact: false,
     draw: (index) => {
       const random = new Random(spec.seed * 31 + index);
-      return { kind: "listed", timesUs: countedArrivals(counts, load.intervalS, spec.warmupS, shape.ratePerS, random) };
+      return {
+        kind: "listed",
+        timesUs: countedArrivals(counts, load.intervalS, spec.warmupS, shape.ratePerS, random),
+      };
     },
   };
 }
 
 /** Whether arrivals were the planned ones: a request at an interval's edge may be counted on either side. */
-function matches(sends: Float64Array, counts: readonly number[], warmupS: number, intervalS: number): boolean {
+function matches(
+  sends: Float64Array,
+  counts: readonly number[],
+  warmupS: number,
+  intervalS: number,
+): boolean {
   const planned = new Array<number>(counts.length).fill(0);
   for (const us of sends) {
     const interval = Math.floor((us / 1e6 - warmupS) / intervalS);

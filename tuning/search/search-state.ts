@@ -84,8 +84,11 @@ export class SearchState {
     if (fresh) this.refitLaw();
     if (this.system === null) return;
     for (const { judged, value } of this.kneeTrials.slice(this.fits.length)) {
-      const fit = fitSpeed(this.system, judged.spec, judged.result);
-      this.fits.push({ logValue: Math.log(value), fit: fit ?? { logSpeed: 0, slope: 0, excess: 0, modelExcess: 0 } });
+      const fit = fitSpeed(this.system, judged.spec, judged.result, this.estimate?.logSpeed ?? 0);
+      this.fits.push({
+        logValue: Math.log(value),
+        fit: fit ?? { logSpeed: 0, slope: 0, excess: 0, modelExcess: 0 },
+      });
     }
     if (this.kneeTrials.length === 0) {
       const knee = this.kneeAt(0);
@@ -108,7 +111,15 @@ export class SearchState {
   kneeAt(logSpeed: number, guess?: number): Knee | null {
     if (this.system === null) return null;
     const { mode, slo } = this.options;
-    return kneeOf(spedUp(this.system, Math.exp(logSpeed)), mode, slo, roughEffort, guess ?? this.kneeValue ?? undefined);
+    const spread = this.estimate?.spread ?? 0;
+    return kneeOf(
+      spedUp(this.system, Math.exp(logSpeed)),
+      mode,
+      slo,
+      roughEffort,
+      guess ?? this.kneeValue ?? undefined,
+      spread,
+    );
   }
 
   /** Largest load that held without doubt, and smallest that did not; 0 and Infinity when there is none. */

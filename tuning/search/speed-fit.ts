@@ -14,7 +14,10 @@ import { arrivalsOf } from "./replay";
 export interface SpeedFit {
   /** ln of the factor; positive: the server is faster than the model. */
   readonly logSpeed: number;
-  /** -dy / d logSpeed there: how sharply the trial tells speeds apart. 0 when it only gives a limit. */
+  /**
+   * -dy / d logSpeed at the reference speed: how sharply the trial tells speeds apart. Not at the fitted speed: there it would depend
+   * on the trial's luck, and unlucky trials would count more. 0 when the trial only gives a limit.
+   */
   readonly slope: number;
   /** Measured y. */
   readonly excess: number;
@@ -26,13 +29,22 @@ const widest = 0.7;
 /** Draws that are averaged where the arrivals are not known exactly. */
 const guessedDraws = 3;
 
-/** Null when the trial has no requests. */
-export function fitSpeed(system: ModelledSystem, spec: TrialSpec, result: TrialResult): SpeedFit | null {
+/**
+ * Null when the trial has no requests.
+ * @param reference logSpeed at which the slope is taken: the best estimate so far
+ */
+export function fitSpeed(
+  system: ModelledSystem,
+  spec: TrialSpec,
+  result: TrialResult,
+  reference: number,
+): SpeedFit | null {
   const measured = excessOf(result.load, spec.slo);
   if (Number.isNaN(measured)) return null;
   const excess = modelExcess(system, spec, result);
   const at0 = excess(0);
-  if (measured >= excessCeiling) return { logSpeed: Math.min(0, limit(excess, measured)), slope: 0, excess: measured, modelExcess: at0 };
+  if (measured >= excessCeiling)
+    return { logSpeed: Math.min(0, limit(excess, measured)), slope: 0, excess: measured, modelExcess: at0 };
   // y falls with speed: walk from 0 towards the measured value until it is bracketed.
   const direction = at0 > measured ? 1 : -1;
   let near = 0;
@@ -48,7 +60,7 @@ export function fitSpeed(system: ModelledSystem, spec: TrialSpec, result: TrialR
     else near = middle;
   }
   const logSpeed = (near + far) / 2;
-  const slope = Math.max(0, (excess(logSpeed - 0.01) - excess(logSpeed + 0.01)) / 0.02);
+  const slope = Math.max(0, (excess(reference - 0.01) - excess(reference + 0.01)) / 0.02);
   return { logSpeed, slope, excess: measured, modelExcess: at0 };
 }
 
@@ -64,9 +76,15 @@ function limit(excess: (logSpeed: number) => number, measured: number): number {
   return low;
 }
 
-function modelExcess(system: ModelledSystem, spec: TrialSpec, result: TrialResult): (logSpeed: number) => number {
+function modelExcess(
+  system: ModelledSystem,
+  spec: TrialSpec,
+  result: TrialResult,
+): (logSpeed: number) => number {
   const arrivals = arrivalsOf(spec, result.load);
-  const draws = Array.from({ length: arrivals.exact ? 1 : guessedDraws }, (_, index) => withOverhead(arrivals.draw(index), system.overheadMs));
+  const draws = Array.from({ length: arrivals.exact ? 1 : guessedDraws }, (_, index) =>
+    withOverhead(arrivals.draw(index), system.overheadMs),
+  );
   return (logSpeed) => {
     const { server, overheadMs } = spedUp(system, Math.exp(logSpeed));
     const ys = draws.map((shape, draw) =>

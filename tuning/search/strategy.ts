@@ -33,6 +33,10 @@ type Trials<Value = void> = Generator<TrialSpec, Value, TrialResult | null>;
 const offsets = [0, 0.012, -0.012] as const;
 /** A goal within this factor of the estimate is tried itself. */
 const goalNear = 1.15;
+/** Longest step beyond what was tried, as a factor. */
+const longestStep = 1.25;
+/** A trial may by chance look clear this far on the wrong side of the knee, relative. */
+const clearMargin = 0.05;
 /** After an invalid trial: so much less load. */
 const retreat = 0.85;
 
@@ -97,27 +101,38 @@ function* approach(state: SearchState): Trials {
     if (state.judged.length === 0 || state.lostInARow >= 2) return;
     if (tried > 0 && !state.affords(warmupS + measureS)) return;
     const value = nextValue(state, tried);
-    const located = state.kneeTrials.length > 0 && Math.abs(Math.log(value / state.kneeTrials.at(-1)!.value)) < 0.05;
+    const located =
+      state.kneeTrials.length > 0 && Math.abs(Math.log(value / state.kneeTrials.at(-1)!.value)) < 0.05;
     yield* trial(state, shapeAt(mode, value), located ? "confirm" : "locate", warmupS, measureS);
     state.update();
     const interval = intervalOf(state);
     if (interval === null) continue;
-    const near = state.kneeTrials.filter((seen) => Math.abs(Math.log(seen.value / interval.value)) < 0.05).length;
+    const near = state.kneeTrials.filter(
+      (seen) => Math.abs(Math.log(seen.value / interval.value)) < 0.05,
+    ).length;
     if (near >= budget.leastTrials && interval.relativeHalfWidth <= budget.targetHalfWidth) return;
   }
 }
 
 function nextValue(state: SearchState, tried: number): number {
   const { facts, mode } = state.options;
+  const ceiling = Math.min(
+    mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity),
+    state.lostAt * retreat,
+  );
   const { low, high } = state.clear;
-  const ceiling = Math.min(mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity), state.lostAt * retreat);
-  let value = state.kneeValue ?? (state.kneeTrials.length === 0 ? leastLoad(state) : NaN);
-  // The model has no knee, or one where trials have shown that there is none: bisect between what is known.
-  if (!(value > low && value < high)) {
+  const estimate = state.kneeValue ?? (state.kneeTrials.length === 0 ? leastLoad(state) : NaN);
+  // No step further than this from all that was tried: far away the model may be wrong.
+  const tries = state.kneeTrials.map((seen) => seen.value);
+  const reach = (value: number): number =>
+    tries.length === 0
+      ? value
+      : Math.max(Math.min(...tries) / longestStep, Math.min(Math.max(...tries) * longestStep, value));
+  let value = reach(estimate * (1 + offsets[tried % offsets.length]!));
+  // The model has no knee, or one far on the wrong side of what trials have shown: bisect between what is known.
+  if (!(estimate > low * (1 - clearMargin) && estimate < high * (1 + clearMargin))) {
     if (low > 0 && high < Infinity) value = Math.sqrt(low * high);
     else value = low > 0 ? low * 1.5 : high < Infinity ? high / 1.5 : leastLoad(state);
-  } else {
-    value *= 1 + offsets[tried % offsets.length]!;
   }
   return Math.max(mode === "users" ? 1 : 0.1, Math.min(value, ceiling));
 }

@@ -1,0 +1,162 @@
+/** Configuration changes and what the fitted model predicts from each. */
+import type { ModelArtefact, Precision, Variant } from "../../model-repo/variant";
+import type { ServiceLaw } from "../../serving-model/service-law";
+import type { NextMove } from "../outcome";
+import type { ModelledSystem } from "../search/model-knee";
+import { gainOf, type Prediction, withLaw } from "./relief";
+
+/** A change is worth naming from this predicted gain on. */
+export const worthwhileGain = 0.03;
+const mostInstances = 8;
+const largestBatch = 128;
+
+export interface MoveContext {
+  readonly variant: Variant;
+  readonly system: ModelledSystem;
+  readonly prediction: Prediction;
+  /** SLO rate of the variant as measured: gains are applied to it. */
+  readonly sloRate: number;
+  /** Laws of other variants, where they are known. */
+  readonly lawOf: (variant: Variant) => ServiceLaw | null;
+  /** Instances that the GPU's memory holds; Infinity when unknown. */
+  readonly instancesAllowed: number;
+}
+
+interface Candidate {
+  readonly change: string;
+  readonly system: ModelledSystem;
+  /** Simplest first: decides between equal gains. */
+  readonly effort: number;
+}
+
+/** All changes with their predicted gains, the largest gain first; the simpler one first where gains are equal. */
+export function movesOf(context: MoveContext): NextMove[] {
+  const tried = candidatesOf(context).map((candidate) => ({
+    ...candidate,
+    gain: gainOf(candidate.system, context.prediction),
+  }));
+  // Gains within one per cent are the same: the model is no better than that.
+  tried.sort((a, b) => (Math.abs(a.gain - b.gain) > 0.01 ? b.gain - a.gain : a.effort - b.effort));
+  return tried.map(({ change, gain }) => ({
+    change,
+    predictedSloRate: context.sloRate * (1 + gain),
+    predictedGain: gain,
+  }));
+}
+
+/** The change to make next: the one with the largest predicted gain; another replica when no change of configuration gains enough. */
+export function nextMoveOf(context: MoveContext): NextMove {
+  const best = movesOf(context)[0];
+  if (best !== undefined && best.predictedGain >= worthwhileGain) return best;
+  return {
+    change: "another replica (no change of this configuration is predicted to gain much)",
+    predictedSloRate: 2 * context.sloRate,
+    predictedGain: 1,
+  };
+}
+
+function candidatesOf({ variant, system, lawOf, instancesAllowed }: MoveContext): Candidate[] {
+  const { server } = system;
+  const list: Candidate[] = [];
+  const add = (change: string, changed: ModelledSystem, effort: number): void => {
+    list.push({ change, system: changed, effort });
+  };
+  for (const instanceCount of new Set([
+    server.instanceCount + 1,
+    server.instanceCount * 2,
+    server.instanceCount - 1,
+  ])) {
+    if (instanceCount < 1 || instanceCount > Math.min(mostInstances, instancesAllowed)) continue;
+    const change = `${instanceCount} ${plural(instanceCount, "instance")} instead of ${server.instanceCount}`;
+    add(change, { ...system, server: { ...server, instanceCount } }, 1 + instanceCount / 100);
+  }
+  for (const factor of [0.25, 0.5, 2, 4]) {
+    const maxBatchSize = server.maxBatchSize * factor;
+    if (!Number.isInteger(maxBatchSize) || maxBatchSize > largestBatch) continue;
+    const built = variant.artefact.builtMaxBatchSize;
+    const convert = built !== null && maxBatchSize > built ? " (engines built for it)" : "";
+    const changed = {
+      ...server,
+      maxBatchSize,
+      preferredBatchSizes: server.preferredBatchSizes.length > 0 ? [maxBatchSize] : [],
+    };
+    add(
+      `max batch ${maxBatchSize} instead of ${server.maxBatchSize}${convert}`,
+      { ...system, server: changed },
+      convert === "" ? 2 : 4,
+    );
+  }
+  for (const factor of [0, 0.25, 0.5, 2]) {
+    if (server.queueDelayUs === 0) break;
+    const queueDelayUs = server.queueDelayUs * factor;
+    const change = `queue delay ${queueDelayUs / 1000} ms instead of ${server.queueDelayUs / 1000} ms`;
+    add(change, { ...system, server: { ...server, queueDelayUs } }, 1 + factor / 100);
+  }
+  addPrecisions(variant, system, lawOf, add);
+  addPayload(variant, system, lawOf, add);
+  return list;
+}
+
+/** What a precision is usually followed by. */
+const nextPrecision: Readonly<Partial<Record<Precision, Precision>>> = {
+  original: "fp32",
+  fp32: "fp16",
+  fp16: "int8",
+};
+
+function addPrecisions(
+  variant: Variant,
+  system: ModelledSystem,
+  lawOf: MoveContext["lawOf"],
+  add: (change: string, changed: ModelledSystem, effort: number) => void,
+): void {
+  const own = lawOf(variant);
+  if (own === null) return;
+  for (let next = nextPrecision[variant.artefact.precision]; next !== undefined; next = nextPrecision[next]) {
+    const artefact: ModelArtefact = { ...variant.artefact, name: next, precision: next };
+    const other = lawOf({ ...variant, artefact });
+    if (other === null) continue;
+    // Only the ratio is taken over: the measured server may be faster or slower than its published law throughout.
+    const ratio = (measured: number, a: number, b: number): number => (a > 0 ? (measured * b) / a : b);
+    const { law } = system.server;
+    const changed = withLaw(system, {
+      gpuMsPerBatch: ratio(law.gpuMsPerBatch, own.gpuMsPerBatch, other.gpuMsPerBatch),
+      gpuMsPerImage: ratio(law.gpuMsPerImage, own.gpuMsPerImage, other.gpuMsPerImage),
+    });
+    add(
+      `precision ${next.toUpperCase()} instead of ${precisionName(variant.artefact.precision)}`,
+      changed,
+      5,
+    );
+  }
+}
+
+/** UINT8 pixels are a quarter of the bytes: link and copies are four times as fast, if the host phase is copying. */
+function addPayload(
+  variant: Variant,
+  system: ModelledSystem,
+  lawOf: MoveContext["lawOf"],
+  add: (change: string, changed: ModelledSystem, effort: number) => void,
+): void {
+  if (variant.artefact.input.type !== "FP32") return;
+  const input = { ...variant.artefact.input, type: "UINT8" as const };
+  const [own, other] = [lawOf(variant), lawOf({ ...variant, artefact: { ...variant.artefact, input } })];
+  const hostRatio =
+    own !== null && other !== null && own.hostMsPerImage > 0
+      ? other.hostMsPerImage / own.hostMsPerImage
+      : 0.25;
+  const { law } = system.server;
+  const changed = withLaw(system, {
+    hostMsPerImage: law.hostMsPerImage * hostRatio,
+    ingressRequestsPerS: law.ingressRequestsPerS * 4,
+  });
+  add("UINT8 input instead of FP32 (a quarter of the bytes)", changed, 6);
+}
+
+function precisionName(precision: Precision): string {
+  return precision === "original" ? "the unconverted model" : precision.toUpperCase();
+}
+
+function plural(count: number, word: string): string {
+  return count === 1 ? word : `${word}s`;
+}
