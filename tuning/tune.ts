@@ -5,7 +5,6 @@
 import { listImages } from "../loadgen/image-tensor";
 import type { LoadSpec } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
-import { serviceLawFor } from "../serving-model/t4";
 import { LiveRunner } from "./live-runner";
 import type { VariantOutcome } from "./outcome";
 import { askReferenceAnswers } from "./reference-answers";
@@ -99,9 +98,9 @@ export async function tune(
       variant: {
         ...variant,
         preferredBatchSizes: [...variant.preferredBatchSizes],
-      } as Manifest["variants"][number]["variant"],
+      },
       modelHash: null,
-      law: target.simulated ? lawToJson(serviceLawFor(variant)) : null,
+      law: target.lawOf ? lawToJson(target.lawOf(variant)) : null,
       timeDilation: target.timeDilation(variant),
     })),
     startedAt: folder.previousManifest?.startedAt ?? startedAt.toISOString(),
@@ -111,6 +110,7 @@ export async function tune(
   const previous = folder.previousManifest;
   const changes = previous ? manifestDifferences(previous, manifest(null)) : [];
   const notes = [
+    ...target.notes,
     ...folder.notes,
     ...changes.map((change) => `changed since the sweep that is continued: ${change}`),
   ];
@@ -155,7 +155,7 @@ export async function tune(
           budget: budgetFor(settings.effort, target.timeDilation(variant)),
           facts: target.facts,
           goalRatePerS: settings.goalRatePerS,
-          lawOf: target.simulated ? serviceLawFor : undefined,
+          lawOf: target.lawOf,
         }),
       runner,
       store,
