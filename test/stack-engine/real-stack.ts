@@ -2,7 +2,11 @@
 import { join } from "node:path";
 import type { PulumiFn } from "@pulumi/pulumi/automation";
 import { require as requireTypeScript } from "tsx/cjs/api";
+import { vi } from "vitest";
 import { runStack, stackConfig, type ConfigValue, type Recording, type StackRun } from "./harness";
+
+// A run takes about a second of processor time; on a machine that is busy with other suites it takes much longer.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 export const programDir = join(__dirname, "../..");
 

@@ -36,8 +36,12 @@ describe("conversion VM", () => {
   const settings: [string, (typeof STACKS)[number], Overrides][] = [
     ["dev", "dev", {}],
     ["prod with a VM", "prod", { conversionVm: true }],
-    ["an inline variant, asleep", "dev", { asleep: true, variant: { artefact: "tftrt_fp16_bs32", maxBatchSize: 32, instanceCount: 2, queueDelayUs: 5000 } }],
-        tritonVersion: "25.08",
+    [
+      "an inline variant, asleep",
+      "dev",
+      {
+        asleep: true,
+        variant: { artefact: "tftrt_fp16_bs32", maxBatchSize: 32, instanceCount: 2, queueDelayUs: 5000 },
       },
     ],
   ];

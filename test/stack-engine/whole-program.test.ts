@@ -13,7 +13,6 @@ import {
 import type { Recording } from "./harness";
 import { configOf, hosted, preview, STACKS, up } from "./real-stack";
 
-const HOST_TIMEOUT_MS = 120_000;
 const SHOWN = ({ urn, inputs, dependencies, provider }: Recording["all"][number]) => ({
   urn,
   inputs,
@@ -26,7 +25,7 @@ describe.each(STACKS)("%s, an empty stack", (stack) => {
   let first: Recording;
   beforeAll(async () => {
     first = await runStack(hosted(stack, "preview"));
-  }, HOST_TIMEOUT_MS);
+  });
 
   it("previews with every output unknown, without warnings (pulumi-kubernetes#3027, #2374)", () => {
     expect(first.complaints).toEqual([]);
@@ -47,7 +46,7 @@ describe.each(STACKS)("%s, up", (stack) => {
     first = await up(stack);
   });
 
-  it("is the same in Pulumi's Node host", { timeout: HOST_TIMEOUT_MS }, async () => {
+  it("is the same in Pulumi's Node host", async () => {
     expect(shown(await runStack(hosted(stack, "up")))).toEqual(shown(first));
   });
 
@@ -103,7 +102,7 @@ describe.each(STACKS)("%s, up", (stack) => {
 });
 
 describe("a wrong configuration", () => {
-  it("ends at once with all problems and nothing registered", { timeout: HOST_TIMEOUT_MS }, async () => {
+  it("ends at once with all problems and nothing registered", async () => {
     // nodejs/node#64011: with a stack trace in it, the error would keep Node 20.19.6 and later busy for a minute.
     const wrong = hosted("dev", "preview", { project: "", gpuType: "nvidia-tesla-k80", replicas: 5 });
     const failed = await tryStack({ ...wrong, timeoutS: 25 });
