@@ -33,7 +33,13 @@ export interface Tool {
 }
 
 /** Names as `--tool` takes them. */
-export type ToolName = "pulumi-cli" | "pulumi-provider" | "kube-testbed" | "prometheus" | "triton";
+export type ToolName =
+  | "pulumi-cli"
+  | "pulumi-provider"
+  | "kube-testbed"
+  | "prometheus"
+  | "triton"
+  | "actionlint";
 
 /** Versions that are tested together; the npm packages in package.json carry the same ones. */
 export const versions = {
@@ -44,6 +50,7 @@ export const versions = {
   kwok: "0.8.0",
   prometheus: "3.13.5",
   pytriton: "0.7.0",
+  actionlint: "1.7.12",
 } as const;
 
 const source = (...parts: string[]): string => join(__dirname, ...parts);
@@ -171,8 +178,31 @@ const triton: Tool = {
   },
 };
 
+const actionlint: Tool = {
+  name: "actionlint",
+  summary: "the linter of GitHub workflows",
+  version: versions.actionlint,
+  programs: { actionlint: { versionArgs: ["-version"] } },
+  sources: [source("go", "actionlint")],
+  needs: "go",
+  cost: { coldS: 70, workMb: 200, keepMb: 5 },
+  build: (context) =>
+    goBuild(context, {
+      variables: { "github.com/rhysd/actionlint.version": versions.actionlint },
+      packagePath: "github.com/rhysd/actionlint/cmd/actionlint",
+      program: "actionlint",
+    }),
+};
+
 /** All tools, in the order in which they are built. */
-export const tools: readonly Tool[] = [kubeTestbed, pulumiCli, pulumiProvider, prometheus, triton];
+export const tools: readonly Tool[] = [
+  kubeTestbed,
+  pulumiCli,
+  pulumiProvider,
+  prometheus,
+  triton,
+  actionlint,
+];
 
 /**
  * A tool by name.

@@ -1,0 +1,131 @@
+import { join } from "node:path";
+import type { Stack } from "@pulumi/pulumi/automation";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { convertModels } from "./cloud/google";
+import type { KubeObject } from "./cluster/kube-api";
+import { setFate } from "./cluster/fate";
+import { gpuNodes, largestDuring, nodeOf, podsOf } from "./cluster/pods";
+import { checkout, Environment } from "./environment";
+import { destroy, failing, preview, refresh, summary, up } from "./operations";
+
+/** The life of a prod stack: protected, two servers on two GPU nodes. Each test goes on where the one before it ended. */
+let environment: Environment;
+let stack: Stack;
+const set = (key: string, value: string) => stack.setConfig(`triton-slo-stack:${key}`, { value });
+
+beforeAll(async () => {
+  environment = await Environment.start();
+  stack = await environment.stack("prod", {
+    "triton-slo-stack:project": { value: "test-project" },
+    "triton-slo-stack:asleep": { value: "true" },
+  });
+});
+afterAll(() => environment.close());
+
+describe("the command line, as in the workflow", () => {
+  const previewWithPolicies = (...more: string[]) =>
+    environment.run(
+      "preview",
+      "--stack",
+      "prod",
+      "--non-interactive",
+      "--policy-pack",
+      join(checkout, "policy"),
+      ...more,
+    );
+
+  it("previews with the policy pack, which has nothing to say", async () => {
+    const { code, text } = await previewWithPolicies();
+    expect([code, text]).toEqual([0, expect.stringContaining("triton-slo")]);
+    expect(text).not.toMatch(/\[mandatory\]|Policy Violation/);
+  });
+
+  it("fails with the policy's own words when prod is not protected", async () => {
+    const { code, text } = await previewWithPolicies("--config", "triton-slo-stack:deletionProtection=off");
+    expect(code).not.toBe(0);
+    expect(text).toMatch(/\[mandatory\]/);
+    expect(text).toMatch(/protect/i);
+  });
+
+  it("reports all errors of the configuration at once", async () => {
+    const { code, text } = await environment.run(
+      ...["preview", "--stack", "prod", "--non-interactive"],
+      ...["--config", "triton-slo-stack:replicas=9", "--config", "triton-slo-stack:tritonVersion=latest"],
+    );
+    expect(code).not.toBe(0);
+    expect(text).toContain("replicas");
+    expect(text).toContain("tritonVersion");
+  });
+});
+
+describe("from nothing", () => {
+  it("comes up asleep, then with two servers on two GPU nodes", async () => {
+    await up(stack);
+    const { repositoryVariants } = await stack.outputs();
+    convertModels(
+      environment.world,
+      (repositoryVariants?.value as { name: string }[]).map((variant) => variant.name),
+    );
+    await set("asleep", "false");
+    await up(stack);
+    const nodes = await gpuNodes(environment.api);
+    expect(nodes).toHaveLength(2);
+    expect((await podsOf(environment.api, "triton")).map(nodeOf).sort()).toEqual(nodes);
+  });
+
+  it("has nothing to do then", async () => {
+    expect(summary(await preview(stack))).toEqual([]);
+    expect(summary(await refresh(stack))).toEqual([]);
+  });
+});
+
+describe("protected", () => {
+  it("a destroy is refused and takes nothing", async () => {
+    const before = environment.world.all().length;
+    expect((await failing(destroy(stack))).text).toMatch(/protect/);
+    expect(environment.world.all()).toHaveLength(before);
+    expect(await podsOf(environment.api, "triton")).toHaveLength(2);
+  });
+
+  it("the provider refuses too, should Pulumi's own protection be taken off", async () => {
+    const [cluster] = environment.world.all("gcp:container/cluster:Cluster");
+    expect(cluster?.inputs.deletionProtection).toBe(true);
+  });
+});
+
+describe("changes", () => {
+  it("another variant rolls out one server at a time: one always serves, and no third is ever made", async () => {
+    const { api } = environment;
+    const endFate = await setFate(api, { app: "triton", readyAfter: "4s" });
+    await set("variant", "tftrt_fp16");
+    const running = up(stack);
+    const all = (): Promise<KubeObject[]> => api.list("/api/v1/pods?labelSelector=app=triton");
+    let fewestReady = 2;
+    const most = await largestDuring(running, async () => {
+      const pods = await all();
+      const ready = pods.filter((pod) =>
+        ((pod.status?.conditions ?? []) as { type: string; status: string }[]).some(
+          (one) => one.type === "Ready" && one.status === "True",
+        ),
+      );
+      fewestReady = Math.min(fewestReady, ready.length);
+      return pods.filter((pod) => nodeOf(pod) !== "").length;
+    });
+    await endFate();
+    expect(summary(await running)).toEqual(["update triton"]);
+    expect(most).toBe(2);
+    expect(fewestReady).toBe(1);
+    expect(await gpuNodes(api)).toHaveLength(2);
+  });
+});
+
+describe("to nothing", () => {
+  it("unprotected by config, it goes and leaves nothing", async () => {
+    await set("deletionProtection", "off");
+    const { steps } = await up(stack);
+    expect(steps.filter((step) => /replace|delete/.test(step.op))).toEqual([]);
+    await destroy(stack);
+    expect(environment.gke.orphans).toEqual([]);
+    expect(environment.world.all().map((thing) => thing.id)).toEqual([]);
+  });
+});
