@@ -92,11 +92,6 @@ export class ServerConnection implements FrameSink, StreamOwner {
     );
   }
 
-  /** Requests that have no complete answer yet. */
-  get openStreams(): number {
-    return this.streams.size;
-  }
-
   /** Takes no new requests (GOAWAY), answers the open ones, then closes. */
   drain(): void {
     if (this.draining || this.closed) return;
@@ -197,7 +192,7 @@ export class ServerConnection implements FrameSink, StreamOwner {
     this.forget(stream);
   }
 
-  resetStream(stream: ServerStream, code: number): void {
+  private resetStream(stream: ServerStream, code: number): void {
     if (!this.streams.has(stream.id)) return;
     this.write(frame(FrameType.RST_STREAM, 0, stream.id, uint32(code)));
     this.forget(stream);

@@ -1,5 +1,4 @@
 import {
-  ErrorCode,
   Flag,
   FRAME_HEADER_BYTES,
   FrameType,
@@ -24,8 +23,6 @@ export interface StreamOwner {
   write(bytes: Buffer): void;
   /** The response has been written completely. */
   responseWritten(stream: ServerStream): void;
-  /** RST_STREAM, and the stream is forgotten. */
-  resetStream(stream: ServerStream, code: number): void;
 }
 
 /** One request and its response. */
@@ -122,12 +119,6 @@ export class ServerStream {
     this.pendingTrailers = null;
     owner.write(headersFrame(this.id, trailers, true));
     owner.responseWritten(this);
-  }
-
-  /** Ends the stream without a response. */
-  reset(code: number = ErrorCode.INTERNAL_ERROR): void {
-    this.answered = true;
-    this.owner.resetStream(this, code);
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type RunnerRequest,
 } from "../executor";
 import type { ModelClock } from "../model-clock";
-import { MAX_INSTANCES, SimulatedGpu } from "./gpu";
+import { DEFAULT_GPU_POLL_US, MAX_INSTANCES, SimulatedGpu } from "./gpu";
 import { simulatedModel } from "./model-law";
 import { type RunnerHost, SimulatedRunner } from "./runner";
 
@@ -39,7 +39,7 @@ interface Member {
 export class SimulatedT4 implements Executor, RunnerHost {
   readonly gpuIds = [0];
   private readonly devices = new NodeDevices();
-  private readonly gpu = new SimulatedGpu();
+  private readonly gpu: SimulatedGpu;
   private readonly members = new Set<Member>();
   private timer: NodeJS.Timeout | null = null;
   private timerUs = Infinity;
@@ -50,7 +50,11 @@ export class SimulatedT4 implements Executor, RunnerHost {
     private readonly observer: TimingObserver,
     /** Model time that loading takes, microseconds. */
     private readonly loadTimeUs: number = DEFAULT_LOAD_TIME_US,
-  ) {}
+    /** How often the GPU metrics are refreshed, model microseconds. */
+    gpuPollUs: number = DEFAULT_GPU_POLL_US,
+  ) {
+    this.gpu = new SimulatedGpu(gpuPollUs);
+  }
 
   async load<Request extends RunnerRequest>(
     config: CompleteModelConfig,

@@ -1,7 +1,7 @@
 import type { GpuReading } from "../executor";
 
-/** Triton polls its GPU metrics this often, microseconds; here of model time. */
-export const GPU_POLL_US = 2_000_000;
+/** Triton polls its GPU metrics this often by default (--metrics-interval-ms), microseconds; here of model time. */
+export const DEFAULT_GPU_POLL_US = 2_000_000;
 
 /** Of one Tesla T4: 15,109 MiB as its driver reports them, and its power limit (NVIDIA's data sheet). */
 const MEMORY_TOTAL_BYTES = 15_109 * 1024 * 1024;
@@ -17,8 +17,13 @@ export const MAX_INSTANCES = Math.floor((MEMORY_TOTAL_BYTES - CONTEXT_BYTES) / I
 /** The metrics of the simulated GPU, refreshed at every full poll interval of model time, as Triton does. */
 export class SimulatedGpu {
   private polledBusyUs = 0;
-  private nextPollUs = GPU_POLL_US;
+  private nextPollUs: number;
   private utilization = 0;
+
+  /** @param pollUs poll interval, model microseconds */
+  constructor(private readonly pollUs: number = DEFAULT_GPU_POLL_US) {
+    this.nextPollUs = pollUs;
+  }
 
   /** Next moment at which `poll` must be called, model microseconds. */
   get pollDueUs(): number {
@@ -27,9 +32,9 @@ export class SimulatedGpu {
 
   /** @param busyUs busy time of the GPU up to `pollDueUs`, microseconds */
   poll(busyUs: number): void {
-    this.utilization = Math.min(1, (busyUs - this.polledBusyUs) / GPU_POLL_US);
+    this.utilization = Math.min(1, (busyUs - this.polledBusyUs) / this.pollUs);
     this.polledBusyUs = busyUs;
-    this.nextPollUs += GPU_POLL_US;
+    this.nextPollUs += this.pollUs;
   }
 
   /** @param busyUs busy time up to now; `instances` loaded now */

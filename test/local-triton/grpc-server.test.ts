@@ -600,6 +600,26 @@ describe("what clients must not do", () => {
     expect(await peer.reset(11)).toBe(ErrorCode.REFUSED_STREAM);
   });
 
+  it("a client that asks for much and reads nothing is cut off", async () => {
+    const { port, server, held } = await startGrpc();
+    const peer = await BarePeer.connect(port);
+    peer.pause();
+    peer.send(
+      Buffer.concat([
+        frame(FrameType.SETTINGS, 0, 0, settingsPayload([[SettingId.INITIAL_WINDOW_SIZE, 0x7fffffff]])),
+        frame(FrameType.WINDOW_UPDATE, 0, 0, uint32(0x7fff0000)),
+        headers(1, requestBlock(HOLD)),
+        data(1, prefixed(Buffer.alloc(1)), Flag.END_STREAM),
+        headers(3, requestBlock(BIG)),
+        data(3, prefixed(big(100_000_000)), Flag.END_STREAM),
+      ]),
+    );
+    // The held call ends with the connection.
+    await vi.waitFor(() => expect(held).toHaveLength(1));
+    await vi.waitFor(() => expect(held[0]!.over).toBe(true), { timeout: 5000 });
+    expect(server.inFlight).toBe(0);
+  });
+
   it("survives any bytes", async () => {
     const { port, client, server } = await startGrpc();
     const valid = Buffer.concat([

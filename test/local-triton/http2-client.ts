@@ -42,6 +42,11 @@ export class BarePeer implements FrameSink {
     this.socket.write(bytes);
   }
 
+  /** Reads nothing more, so that what the server sends piles up. */
+  pause(): void {
+    this.socket.pause();
+  }
+
   destroy(): void {
     this.socket.destroy();
   }
