@@ -34,12 +34,7 @@ export interface Tool {
 
 /** Names as `--tool` takes them. */
 export type ToolName =
-  | "pulumi-cli"
-  | "pulumi-provider"
-  | "kube-testbed"
-  | "prometheus"
-  | "triton"
-  | "actionlint";
+  "pulumi-cli" | "pulumi-provider" | "kube-testbed" | "prometheus" | "triton" | "actionlint";
 
 /** Versions that are tested together; the npm packages in package.json carry the same ones. */
 export const versions = {
