@@ -18,6 +18,7 @@ interface CliOptions {
   readonly executor: ExecutorName;
   readonly timeDilation: number;
   readonly loadTimeMs: number;
+  readonly metricsIntervalMs: number;
   readonly exitWithParent: boolean;
 }
 
@@ -65,6 +66,7 @@ function parseOptions(): CliOptions {
     )
     .option("--time-dilation <factor>", "wall seconds per model second", atLeast(1), 1)
     .option("--load-time-ms <ms>", "model time that loading a model takes", atLeast(0), 500)
+    .option("--metrics-interval-ms <ms>", "model time between updates of the GPU metrics", atLeast(10), 2000)
     .option("--exit-with-parent", "end when the parent process ends", false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
   return command.parse().opts<CliOptions>();

@@ -10,6 +10,7 @@ import { ModelClock } from "./model-clock";
 import { type ModelControlMode, ModelStore } from "./models/model-store";
 import { RepositoryFolder } from "./models/repository-folder";
 import { DEFAULT_LOAD_TIME_US, SimulatedT4 } from "./simulated-t4/executor";
+import { DEFAULT_GPU_POLL_US } from "./simulated-t4/gpu";
 
 /** What executes the models. */
 export type ExecutorName = "simulated-t4";
@@ -33,6 +34,8 @@ export interface LocalTritonOptions {
   readonly timeDilation?: number;
   /** Model time that loading a model takes, milliseconds. Default 500. */
   readonly loadTimeMs?: number;
+  /** How often the GPU metrics are refreshed, model milliseconds. Default 2000, as Triton. */
+  readonly metricsIntervalMs?: number;
   /** Length of each of the two steps of a shutdown, wall milliseconds. Default 1000, as observed on Triton 2.51. */
   readonly shutdownStepMs?: number;
   /** Takes the reasons that Triton writes to its log only. Default: none is kept. */
@@ -73,6 +76,7 @@ export class LocalTriton {
       clock,
       health,
       (options.loadTimeMs ?? DEFAULT_LOAD_TIME_US / 1000) * 1000,
+      (options.metricsIntervalMs ?? DEFAULT_GPU_POLL_US / 1000) * 1000,
     );
     const store = new ModelStore(
       new RepositoryFolder(options.modelRepository),

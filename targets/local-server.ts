@@ -15,6 +15,8 @@ export interface LocalServerOptions {
   readonly repository: string;
   readonly modelName: string;
   readonly timeDilation: number;
+  /** Model milliseconds between updates of the GPU metrics. */
+  readonly metricsIntervalMs: number;
 }
 
 /** Time for a start, which compiles the TypeScript sources on a slow machine. */
@@ -38,6 +40,7 @@ export class LocalServer {
         ...["--import", "tsx", join(__dirname, "../local-triton/main.ts")],
         ...["--model-repository", options.repository, "--model-control-mode", "explicit"],
         ...["--load-model", options.modelName, "--time-dilation", String(options.timeDilation)],
+        ...["--metrics-interval-ms", String(options.metricsIntervalMs)],
         ...["--grpc-port", "0", "--http-port", "0", "--metrics-port", "0", "--exit-with-parent"],
       ],
       { stdio: ["pipe", "pipe", "pipe"] },

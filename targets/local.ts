@@ -29,6 +29,9 @@ export interface LocalTargetOptions {
 /** After a trial that the machine limited, time runs slower by this factor. */
 const SLOWDOWN = 1.5;
 
+/** Triton's default of 2000 ms would blur the short trials of a quick sweep. */
+const METRICS_INTERVAL_MS = 250;
+
 /** Each worker keeps about a core busy, and the server needs one too. */
 function defaultWorkers(cores: number): number {
   return Math.max(1, Math.min(4, Math.floor(cores / 2)));
@@ -51,21 +54,25 @@ class LocalControl implements ServerControl {
   ) {}
 
   /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
-  /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
   async serve(variant: Variant): Promise<string> {
     await this.restart(variant, this.timeDilation(variant));
     return variant.name;
   }
 
   timeDilation(variant: Variant): number {
+    if (this.options.timeDilation !== null) return this.options.timeDilation;
+    const slowdown = SLOWDOWN ** (this.slowdowns.get(variant.name) ?? 0);
+    return this.plannedDilation(variant) * slowdown;
+  }
+
+  plannedDilation(variant: Variant): number {
     const { timeDilation, knownDilations } = this.options;
     if (timeDilation !== null) return timeDilation;
-    const slowdown = SLOWDOWN ** (this.slowdowns.get(variant.name) ?? 0);
     const known = knownDilations.get(variant.name);
-    if (known !== undefined) return known * slowdown;
+    if (known !== undefined) return known;
     if (this.hostCapacityPerS === null)
       throw new Error("the time dilation is not known before the machine was probed");
-    return dilationFor(capacityOf(variant), this.hostCapacityPerS) * slowdown;
+    return dilationFor(capacityOf(variant), this.hostCapacityPerS);
   }
 
   /** After a trial that the machine limited: the next one runs in slower time. */
@@ -99,6 +106,7 @@ class LocalControl implements ServerControl {
       repository: this.folder,
       modelName: variant.name,
       timeDilation,
+      metricsIntervalMs: METRICS_INTERVAL_MS,
     });
     this.server = server;
     this.repository = new RepositoryControl({ addresses: [server.grpcAddress] });
@@ -142,8 +150,12 @@ export async function openLocalTarget(
       load: client,
       facts: { wireCeilingPerS: null, clientCeilingPerS: null },
       workers,
+      notes: [],
+      lawOf: serviceLawFor,
       endpoints: () => control.endpoints(),
       timeDilation: (variant) => control.timeDilation(variant),
+      plannedDilation: (variant) => control.plannedDilation(variant),
+      gpuGaugeLagMs: METRICS_INTERVAL_MS,
       recover: async (variant, failure) => {
         if (failure.measured) control.slowDown(variant);
         await control.stop();

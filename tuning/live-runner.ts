@@ -27,8 +27,6 @@ const SCORE_TOLERANCE = 0.02;
 const CONNECTIONS_PER_ADDRESS = 4;
 /** A request that takes twenty times the bound says no more by being waited for. */
 const DEADLINE_BOUNDS = 20;
-/** Triton refreshes its GPU gauges every 2000 ms; a gauge looks back that far. */
-const GPU_GAUGE_LAG_MS = 2000;
 const POLL_EVERY_MS = 500;
 
 /** What the server serves now. */
@@ -74,7 +72,7 @@ export class LiveRunner implements TrialRunner {
         polls,
         load.measuredFromUnixMs,
         load.measuredToUnixMs,
-        GPU_GAUGE_LAG_MS * dilation,
+        target.gpuGaugeLagMs * dilation,
         difference(before, after),
       ),
     };
@@ -111,6 +109,7 @@ export class LiveRunner implements TrialRunner {
       inputName: input.name,
       outputName: output.name,
       inputType: input.type,
+      inputDims: input.dims,
       imageFolder: this.options.imageFolder,
       knownAnswers: served.answers,
       scoreTolerance: SCORE_TOLERANCE,

@@ -1,6 +1,7 @@
 /** Where the system under test runs. The sweep does not know which kind it has. */
 import type { LoadClient } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
+import type { ServiceLaw } from "../serving-model/service-law";
 import type { SystemFacts } from "./outcome";
 import type { ServerControl } from "./trial";
 
@@ -26,12 +27,23 @@ export interface OpenTarget {
   readonly load: LoadClient;
   readonly facts: SystemFacts;
   readonly workers: number;
+  /** What a person should know about it, in sentences: limits, what cannot be seen. Shown at the start and in the report. */
+  readonly notes: readonly string[];
   /** Addresses of every replica that serves now, after `control.serve`. */
   endpoints(): TargetEndpoints;
   /** Wall seconds per model second for this variant, >= 1; always 1 on real hardware. */
   timeDilation(variant: Variant): number;
+  /**
+   * The factor that trials of this variant are planned with: `timeDilation` before any trial had to run in slower time. It stays the
+   * same over a sweep and its resumption, so that both plan the same trials.
+   */
+  plannedDilation(variant: Variant): number;
+  /** How far the server's GPU gauges look back, milliseconds of model time (Triton's --metrics-interval-ms; 2000 by default). */
+  readonly gpuGaugeLagMs: number;
   /** After a trial that was invalid or could not be run: bring back what is gone, so that it can be tried again. */
   recover(variant: Variant, failure: TrialFailure): Promise<void>;
+  /** True service times, where they are known because they are simulated. */
+  readonly lawOf?: (variant: Variant) => ServiceLaw;
   /** Stops what the target started; leaves alone what it did not start. */
   close(): Promise<void>;
 }
