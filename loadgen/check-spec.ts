@@ -1,5 +1,6 @@
 /** Checks a load spec before anything is started: all errors at once, each with the field and the way out. */
 import { splitHostPort } from "./host-port";
+import { imageShapeOf } from "./image-tensor";
 import type { LoadShape, LoadSpec } from "./load-spec";
 
 /** Longest time that a timer can wait, milliseconds (24.8 days). */
@@ -49,6 +50,13 @@ export function checkLoadSpec(spec: LoadSpec): void {
   check(spec.inputName !== "", "inputName must not be empty");
   check(spec.outputName !== "", "outputName must not be empty");
   check(spec.imageFolder !== "", "imageFolder must not be empty");
+  if (spec.inputDims !== undefined) {
+    try {
+      imageShapeOf(spec.inputDims);
+    } catch (error) {
+      problems.push(`inputDims: ${(error as Error).message}`);
+    }
+  }
   checkShape(spec.shape, check);
   check(Number.isSafeInteger(spec.seed), `seed must be a whole number, got ${spec.seed}`);
   check(

@@ -21,7 +21,23 @@ export interface ImageTensorShape {
   readonly height: number;
   /** Pixels. */
   readonly width: number;
+  /** Order of the values: pixel by pixel, or one plane a colour. Default NHWC. */
+  readonly layout?: "NHWC" | "NCHW";
   readonly type: ImageTensorType;
+}
+
+/**
+ * What kind of image a model's input takes.
+ * @param dims shape without the batch: [height, width, 3] or [3, height, width]
+ * @throws RangeError naming the shape
+ */
+export function imageShapeOf(dims: readonly number[]): Required<Omit<ImageTensorShape, "type">> {
+  const [first = 0, second = 0, third = 0] = dims;
+  if (dims.length === 3 && dims.every((dim) => Number.isSafeInteger(dim) && dim >= 1)) {
+    if (third === channels) return { height: first, width: second, layout: "NHWC" };
+    if (first === channels) return { height: second, width: third, layout: "NCHW" };
+  }
+  throw new RangeError(`[${dims.join(", ")}] is no RGB image: use [height, width, 3] or [3, height, width]`);
 }
 
 /** Largest accepted image, pixels: a small file can hold a picture of gigabytes. 50 megapixels is more than most cameras. */
@@ -71,7 +87,7 @@ export async function listImages(folder: string): Promise<string[]> {
 }
 
 /**
- * Decodes one image into a tensor of height x width x 3, little endian.
+ * Decodes one image into a tensor of height x width x 3 (or 3 x height x width), little endian.
  * @throws ImageError naming the file
  */
 export async function imageToTensor(file: string, shape: ImageTensorShape): Promise<Buffer> {
@@ -93,9 +109,20 @@ export async function imageToTensor(file: string, shape: ImageTensorShape): Prom
     throw new ImageError(
       `image ${file} decoded to ${info.width}x${info.height} with ${info.channels} channels, not ${width}x${height} RGB`,
     );
-  if (type === "UINT8") return data;
-  const floats = Float32Array.from(data);
+  const values = shape.layout === "NCHW" ? planes(data) : data;
+  if (type === "UINT8") return values;
+  const floats = Float32Array.from(values);
   return Buffer.from(floats.buffer);
+}
+
+/** From RGBRGB... to R...G...B... */
+function planes(pixels: Buffer): Buffer {
+  const size = pixels.length / channels;
+  const result = Buffer.allocUnsafe(pixels.length);
+  for (let i = 0; i < size; i++)
+    for (let channel = 0; channel < channels; channel++)
+      result[channel * size + i] = pixels[i * channels + channel]!;
+  return result;
 }
 
 function reasonOf(error: unknown): string {

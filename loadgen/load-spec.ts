@@ -37,6 +37,8 @@ export interface LoadSpec {
   readonly outputName: string;
   /** Input element type; decides the bytes a request carries. */
   readonly inputType: "FP32" | "UINT8";
+  /** Shape of an image without the batch: [height, width, 3] or [3, height, width]. Default: the documents' [224, 224, 3]. */
+  readonly inputDims?: readonly number[];
   /** Folder of images, readable by every worker; each image becomes one payload. */
   readonly imageFolder: string;
   /** Known answers in the order of the sorted image files; null switches the check off. */

@@ -1,13 +1,13 @@
 /** Folder of images -> serialized inference requests, made once before the load and only read afterwards. */
 import { stat } from "node:fs/promises";
 import { encodeInferRequest } from "../kserve/wire";
-import { imageToTensor, listImages, ImageError, type ImageTensorShape } from "./image-tensor";
+import { imageShapeOf, imageToTensor, listImages, ImageError, type ImageTensorShape } from "./image-tensor";
 
 /** Most images of a folder: each stays in every worker's memory twice (message, and framed for the wire), 1.2 MB as FP32. */
 export const MAX_IMAGES = 128;
 
-/** Input size of the documents' model, pixels. */
-const inputSide = 224;
+/** Input of the documents' model. */
+const defaultInputDims: readonly number[] = [224, 224, 3];
 
 /** What a request says beside the image. */
 export interface PayloadOptions {
@@ -16,6 +16,8 @@ export interface PayloadOptions {
   readonly inputName: string;
   readonly outputName: string;
   readonly inputType: "FP32" | "UINT8";
+  /** Without the batch. Default [224, 224, 3]. */
+  readonly inputDims?: readonly number[];
 }
 
 /** Decodes and serializes images; keeps the tensors of the last folder, because the trials of a sweep differ in the model only. */
@@ -30,14 +32,15 @@ export class PayloadSource {
    */
   async load(options: PayloadOptions): Promise<Buffer[]> {
     const { imageFolder, modelName, inputName, outputName, inputType } = options;
-    const shape: ImageTensorShape = { height: inputSide, width: inputSide, type: inputType };
+    const dims = options.inputDims ?? defaultInputDims;
+    const shape: ImageTensorShape = { ...imageShapeOf(dims), type: inputType };
     const tensors = await this.tensorsOf(imageFolder, shape);
     return tensors.map((raw) =>
       encodeInferRequest({
         modelName,
         inputName,
         datatype: inputType,
-        shape: [1, shape.height, shape.width, 3],
+        shape: [1, ...dims],
         raw,
         outputName,
         classCount: 1,

@@ -77,7 +77,9 @@ export type ControllerMessage =
   | { readonly body: "abort"; readonly abort: { readonly runId: string } };
 
 /** LoadSpec as the .proto file has it: the shape is a member of a oneof, null is a flag. */
-type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers"> & {
+type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers" | "inputDims"> & {
+  /** Empty: not said. */
+  readonly inputDims: readonly number[];
   readonly knownAnswers: readonly KnownAnswer[];
   readonly checkAnswers: boolean;
   readonly poisson?: { readonly ratePerS: number };
@@ -85,15 +87,17 @@ type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers"> & {
   readonly users?: Omit<Extract<LoadShape, { kind: "users" }>, "kind">;
 };
 
-export function specToWire({ shape, knownAnswers, ...rest }: LoadSpec): WireSpec {
+export function specToWire({ shape, knownAnswers, inputDims = [], ...rest }: LoadSpec): WireSpec {
   const { kind, ...figures } = shape;
-  return { ...rest, knownAnswers: knownAnswers ?? [], checkAnswers: knownAnswers !== null, [kind]: figures };
+  const checkAnswers = knownAnswers !== null;
+  return { ...rest, inputDims, knownAnswers: knownAnswers ?? [], checkAnswers, [kind]: figures };
 }
 
 /** @throws Error for a spec without a shape that this version knows */
 export function specFromWire(wire: WireSpec): LoadSpec {
-  const { poisson, constant, users, knownAnswers, checkAnswers, ...rest } = wire;
-  const common = { ...rest, knownAnswers: checkAnswers ? knownAnswers : null };
+  const { poisson, constant, users, knownAnswers, checkAnswers, inputDims, ...rest } = wire;
+  const dims = inputDims.length > 0 ? { inputDims } : {};
+  const common = { ...rest, ...dims, knownAnswers: checkAnswers ? knownAnswers : null };
   if (poisson) return { ...common, shape: { kind: "poisson", ...poisson } };
   if (constant) return { ...common, shape: { kind: "constant", ...constant } };
   if (users) return { ...common, shape: { kind: "users", ...users } };

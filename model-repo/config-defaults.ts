@@ -11,12 +11,13 @@ import {
 import type { Platform } from "./variant";
 
 /** Backend of each platform, and the model file's name that the backend looks for by default. */
-export const platformBackends: Readonly<Record<Platform, { backend: string; defaultModelFilename: string }>> =
-  {
-    tensorflow_savedmodel: { backend: "tensorflow", defaultModelFilename: "model.savedmodel" },
-    tensorrt_plan: { backend: "tensorrt", defaultModelFilename: "model.plan" },
-    onnxruntime_onnx: { backend: "onnxruntime", defaultModelFilename: "model.onnx" },
-  };
+export const platformBackends: Readonly<
+  Record<Exclude<Platform, "other">, { backend: string; defaultModelFilename: string }>
+> = {
+  tensorflow_savedmodel: { backend: "tensorflow", defaultModelFilename: "model.savedmodel" },
+  tensorrt_plan: { backend: "tensorrt", defaultModelFilename: "model.plan" },
+  onnxruntime_onnx: { backend: "onnxruntime", defaultModelFilename: "model.onnx" },
+};
 
 type Message = Readonly<Record<string, unknown>>;
 const messages: Readonly<Record<string, Readonly<Record<string, string>>>> = configMessages;

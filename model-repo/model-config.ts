@@ -38,9 +38,16 @@ function accelerator({ platform, precision }: ModelArtefact): Pick<ModelConfig, 
   };
 }
 
-/** The configuration as a person would write it: only what differs from Triton's defaults. */
+/**
+ * The configuration as a person would write it: only what differs from Triton's defaults.
+ * @throws Error for a model of a platform that this project does not write configurations for
+ */
 export function declaredModelConfig(variant: Variant, options: ModelConfigOptions = {}): ModelConfig {
   const { artefact, preferredBatchSizes } = variant;
+  if (artefact.platform === "other")
+    throw new Error(
+      `${variant.name} is a model of somebody else's backend: its configuration stays where it was written`,
+    );
   const { input, output } = artefact;
   const warmup = options.warmup ?? artefact.precision !== "original";
   return {

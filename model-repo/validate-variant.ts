@@ -102,7 +102,8 @@ function artefactProblems(artefact: ModelArtefact, path: string): Problem[] {
   const name = nameProblem(artefact.name);
   const { builtMaxBatchSize: built, precision } = artefact;
   const builtProblem = built === null ? null : integerProblem(built, 1, limits.maxBatchSize);
-  const unbuilt = artefact.platform !== "onnxruntime_onnx" && precision !== "original" && built === null;
+  const hasEngines = artefact.platform === "tensorflow_savedmodel" || artefact.platform === "tensorrt_plan";
+  const unbuilt = hasEngines && precision !== "original" && built === null;
   return [
     ...(name === null ? [] : [{ path: `${path}.name`, message: name }]),
     ...(builtProblem === null ? [] : [{ path: `${path}.builtMaxBatchSize`, message: builtProblem }]),

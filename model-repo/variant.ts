@@ -6,8 +6,11 @@
 /** Numeric precision of an artefact's engines. `original` is the unconverted SavedModel (FP32 without TensorRT). */
 export type Precision = "original" | "fp32" | "fp16" | "int8";
 
-/** `platform` of Triton's model configuration. */
-export type Platform = "tensorflow_savedmodel" | "tensorrt_plan" | "onnxruntime_onnx";
+/**
+ * `platform` of Triton's model configuration. `other`: a model that somebody else deployed on any other backend; it can be
+ * measured, but no configuration is written for it.
+ */
+export type Platform = "tensorflow_savedmodel" | "tensorrt_plan" | "onnxruntime_onnx" | "other";
 
 /** Element type of a tensor, in Triton's model-configuration spelling without the `TYPE_` prefix. */
 export type TensorType = "FP32" | "UINT8";

@@ -2,6 +2,7 @@
  * Reads option values. A reader returns the value, or complains with what is wrong and how to put it right, so that all
  * complaints can be shown at once.
  */
+import { splitHostPort } from "../loadgen/host-port";
 import { didYouMean } from "../model-repo/nearest-name";
 
 /** Collects complaints about options. */
@@ -85,6 +86,42 @@ export function namesOf(
       );
   }
   return complaints.list.length > before ? null : names;
+}
+
+/** Addresses host:port, separated by commas, each once. */
+export function addressesOf(text: string, option: string, complaints: Complaints): readonly string[] | null {
+  return listOf(text, option, complaints, (word) => {
+    try {
+      splitHostPort(word);
+      return null;
+    } catch {
+      return "give the host and port of the server's gRPC endpoint, e.g. localhost:8001";
+    }
+  });
+}
+
+/** http or https URLs, separated by commas, each once. */
+export function urlsOf(text: string, option: string, complaints: Complaints): readonly string[] | null {
+  return listOf(text, option, complaints, (word) =>
+    /^https?:$/.test(URL.canParse(word) ? new URL(word).protocol : "")
+      ? null
+      : "give a URL, e.g. http://localhost:8002/metrics",
+  );
+}
+
+function listOf(
+  text: string,
+  option: string,
+  complaints: Complaints,
+  problemOf: (word: string) => string | null,
+): readonly string[] | null {
+  const words = text.split(",").map((word) => word.trim());
+  const before = complaints.list.length;
+  for (const [index, word] of words.entries()) {
+    const problem = words.indexOf(word) < index ? "is named twice; name it once" : problemOf(word);
+    if (problem !== null) complaints.add(option, word === "" ? text : word, problem);
+  }
+  return complaints.list.length > before ? null : words;
 }
 
 const quantileRange = { min: 0.5, max: 0.999 };

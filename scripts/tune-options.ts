@@ -4,20 +4,36 @@ import { didYouMean } from "../model-repo/nearest-name";
 import type { Slo } from "../tuning/trial";
 import { exitCodeHelp } from "./exit-codes";
 import {
+  addressesOf,
   Complaints,
   namesOf,
   numberOf,
   sloOf,
   textOf,
+  urlsOf,
   wordOf,
   type NumberRule,
   type Raw,
 } from "./option-values";
 
+/** Servers that run already. */
+export interface AddressOptions {
+  /** host:port of gRPC; the first one is measured, all of them together show how the rate scales. */
+  readonly addresses: readonly string[];
+  /** URLs of /metrics in the same order; null: port 8002 of the same hosts. */
+  readonly metrics: readonly string[] | null;
+}
+
 /** What the user asked for, defaults filled in. */
 export interface TuneOptions {
-  /** Names of the variants to measure, in this order. */
-  readonly variants: readonly string[];
+  /** Names of the variants to measure, in this order; null: all that the target can serve. */
+  readonly variants: readonly string[] | null;
+  /** File of variants of other models; null: the catalogue's variants. */
+  readonly variantsFile: string | null;
+  /** Null: the local server with a simulated T4. */
+  readonly triton: AddressOptions | null;
+  /** Hard limit on the load that is offered to servers that run already, requests per second. */
+  readonly maxRatePerS: number;
   readonly slo: Slo;
   /** Requests per second to be reached; null when only the limit is asked for. */
   readonly goalRatePerS: number | null;
@@ -45,6 +61,7 @@ export type TuneCommandLine =
   | { readonly kind: "invalid"; readonly errors: readonly string[] };
 
 const defaults = {
+  maxRate: "1000",
   slo: "p95=100ms",
   load: "poisson",
   seed: "1",
@@ -56,6 +73,7 @@ const transports = ["lean", "grpc-js"] as const;
 
 const rules = {
   goalRate: { min: 0.001, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 1500" },
+  maxRate: { min: 1, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 300" },
   workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
   seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000, or auto" },
@@ -63,6 +81,10 @@ const rules = {
 
 interface RawOptions {
   variants?: Raw;
+  variantsFile?: Raw;
+  triton?: Raw;
+  metrics?: Raw;
+  maxRate?: Raw;
   slo?: Raw;
   goalRate?: Raw;
   load?: Raw;
@@ -80,7 +102,7 @@ interface RawOptions {
 
 /**
  * Parses the words after `tune`.
- * @param knownVariants names that --variants may use; all of them are measured when it is absent
+ * @param knownVariants names that --variants may use
  */
 export function parseTuneCommandLine(
   words: readonly string[],
@@ -110,6 +132,22 @@ function tuneCommand(knownVariants: readonly string[]): Command {
           "Without options: all variants on a local server with a simulated T4.",
       )
       .option("--variants [A,B]", `variants to measure: ${knownVariants.join(", ")} (default: all)`)
+      .option(
+        "--triton [HOST:PORT]",
+        "measure a Triton that runs already, by its gRPC address; several replicas: A,B (default: a local server with a simulated T4)",
+      )
+      .option(
+        "--metrics [URL]",
+        "its metrics; several: URL,URL (default: port 8002 of the same host, /metrics)",
+      )
+      .option(
+        "--variants-file [FILE]",
+        "YAML list of variants of its own models: model, maxBatchSize, instanceCount ...",
+      )
+      .option(
+        "--max-rate [N]",
+        `never offer it more than N requests per second (default: ${defaults.maxRate})`,
+      )
       .option("--slo [pQ=BOUND]", `percentile and bound of the response time (default: ${defaults.slo})`)
       .option(
         "--goal-rate [N]",
@@ -151,12 +189,36 @@ function complainAboutStrangers(command: Command, complaints: Complaints): void 
   }
 }
 
+/** Options that go with a target, and those that exclude each other. */
+function complainAboutTarget(raw: RawOptions, complaints: Complaints): void {
+  const complain = (sentence: string): void => void complaints.list.push(sentence);
+  if (raw.variants !== undefined && raw.variantsFile !== undefined)
+    complain("--variants and --variants-file exclude each other: put all variants into the file");
+  if (raw.triton !== undefined) {
+    if (raw.timeDilation !== undefined)
+      complain("--time-dilation is for the simulated T4: a real server runs in real time; leave it out");
+    return;
+  }
+  for (const [option, given] of [
+    ["--metrics", raw.metrics],
+    ["--variants-file", raw.variantsFile],
+    ["--max-rate", raw.maxRate],
+  ] as const) {
+    if (given !== undefined) complain(`${option} is for a running server: name one with --triton HOST:PORT`);
+  }
+}
+
 function readOptions(raw: RawOptions, knownVariants: readonly string[], complaints: Complaints): TuneOptions {
   const text = (value: Raw, option: string, example: string) => textOf(value, option, example, complaints);
   if (raw.quick && raw.thorough)
     complaints.list.push("--quick and --thorough exclude each other: give one of them");
 
   const variants = text(raw.variants, "--variants", knownVariants.slice(0, 2).join(","));
+  const variantsFile = text(raw.variantsFile, "--variants-file", "variants.yaml");
+  const triton = text(raw.triton, "--triton", "localhost:8001");
+  const metrics = text(raw.metrics, "--metrics", "http://localhost:8002/metrics");
+  const maxRate = text(raw.maxRate, "--max-rate", "300");
+  complainAboutTarget(raw, complaints);
   const slo = text(raw.slo, "--slo", defaults.slo) ?? defaults.slo;
   const goalRate = text(raw.goalRate, "--goal-rate", "1500");
   const load = text(raw.load, "--load", "users") ?? defaults.load;
@@ -169,8 +231,16 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
 
   // The fallbacks below are never used: a null has left a complaint.
   return {
-    variants:
-      variants === null ? knownVariants : (namesOf(variants, "--variants", knownVariants, complaints) ?? []),
+    variants: variants === null ? null : namesOf(variants, "--variants", knownVariants, complaints),
+    variantsFile,
+    triton:
+      triton === null
+        ? null
+        : {
+            addresses: addressesOf(triton, "--triton", complaints) ?? [],
+            metrics: metrics === null ? null : urlsOf(metrics, "--metrics", complaints),
+          },
+    maxRatePerS: number(maxRate ?? defaults.maxRate, "--max-rate", rules.maxRate) ?? 1,
     slo: sloOf(slo, "--slo", complaints) ?? { quantile: 0.95, boundMs: 100 },
     goalRatePerS: goalRate === null ? null : number(goalRate, "--goal-rate", rules.goalRate),
     load: wordOf(load, "--load", loads, complaints) ?? "poisson",

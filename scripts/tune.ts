@@ -1,10 +1,10 @@
 /** `npm run tune`: finds every variant's SLO rate, its bottleneck, and the one to serve. */
-import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { ImageError } from "../loadgen/image-tensor";
-import { catalogue, findVariants } from "../model-repo/catalogue";
+import { catalogue } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
-import { openLocalTarget } from "../targets/local";
+import { InvalidVariantError } from "../model-repo/validate-variant";
+import { TargetError } from "../targets/target-error";
 import { wantsColour } from "../tuning/report/ansi";
 import { LiveView } from "../tuning/report/live-view";
 import { renderSummary } from "../tuning/report/terminal";
@@ -12,10 +12,14 @@ import { newestUnfinished, reportFileName, ResultsFolder, runName } from "../tun
 import type { Manifest } from "../tuning/results/manifest";
 import { ResultsError } from "../tuning/results/results-error";
 import { tune } from "../tuning/tune";
+import { z } from "zod";
 import packageJson from "../package.json";
 import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes";
+import { prepareTarget } from "./open-target";
 import { parseTuneCommandLine, type TuneOptions } from "./tune-options";
 
+/** Errors whose message says what the user can put right. */
+const inputErrors = [ResultsError, ImageError, TargetError, InvalidVariantError] as const;
 /** Folder below which every run gets a folder of its own. */
 const resultsRoot = "results";
 
@@ -35,8 +39,8 @@ async function main(words: readonly string[]): Promise<ExitCode> {
   try {
     return await run(commandLine.options);
   } catch (error) {
-    if (!(error instanceof ResultsError || error instanceof ImageError)) throw error;
-    process.stderr.write(`tune: ${error.message}\n`);
+    if (!inputErrors.some((kind) => error instanceof kind)) throw error;
+    process.stderr.write(`tune: ${(error as Error).message.replaceAll("\n", "\ntune: ")}\n`);
     return exitCodes.badInput;
   }
 }
@@ -45,21 +49,16 @@ async function run(options: TuneOptions): Promise<ExitCode> {
   const colour = wantsColour(process.stderr, process.env);
   const view = new LiveView(process.stderr, { colour, nowS: () => performance.now() / 1000 });
   const abort = interruptible(view);
-  const variants = findVariants(options.variants);
   const imageFolder = options.images ?? imagesFolder;
+  const prepared = await prepareTarget(options, imageFolder);
+  const { variants } = prepared;
   const folder = ResultsFolder.open(resultsFolderFor(options), options.resume);
   try {
     for (const note of folder.notes) view.note(note);
     view.note(`results: ${folder.path}`);
-    const target = await openLocalTarget({
-      variants,
-      imageFolder,
-      workers: options.workers,
-      timeDilation: options.timeDilation,
-      cores: availableParallelism(),
-      knownDilations: dilationsOf(folder.previousManifest),
-    });
+    const target = await prepared.open(dilationsOf(folder.previousManifest));
     try {
+      for (const note of target.notes) view.note(note);
       const result = await tune(
         target,
         folder,
@@ -73,7 +72,7 @@ async function run(options: TuneOptions): Promise<ExitCode> {
           imageFolder,
           transport: options.transport,
           project: { name: packageJson.name, version: packageJson.version },
-          options: { ...options, variants: [...options.variants], slo: { ...options.slo } },
+          options: z.record(z.string(), z.json()).parse(options),
           price: null,
         },
         { onEvent: (event) => view.onEvent(event), signal: abort.signal },

@@ -29,6 +29,7 @@ export async function askReferenceAnswers(
     inputName: input.name,
     outputName: output.name,
     inputType: input.type,
+    inputDims: input.dims,
   });
   const transport = new GrpcJsTransport({ address, payloads, connections: 1 });
   try {

@@ -101,7 +101,7 @@ export async function tune(
       },
       modelHash: null,
       law: target.lawOf ? lawToJson(target.lawOf(variant)) : null,
-      timeDilation: target.timeDilation(variant),
+      timeDilation: target.plannedDilation(variant),
     })),
     startedAt: folder.previousManifest?.startedAt ?? startedAt.toISOString(),
     resumedAt: folder.previousManifest ? [...folder.previousManifest.resumedAt, startedAt.toISOString()] : [],
@@ -144,6 +144,7 @@ export async function tune(
   const outcomes: VariantOutcome[] = [];
   const sweep = await restoring(
     target,
+    notes,
     runSweep({
       variants: settings.variants,
       strategyFor: (variant) =>
@@ -152,7 +153,7 @@ export async function tune(
           slo: settings.slo,
           mode: settings.load,
           seed: settings.seed,
-          budget: budgetFor(settings.effort, target.timeDilation(variant)),
+          budget: budgetFor(settings.effort, target.plannedDilation(variant)),
           facts: target.facts,
           goalRatePerS: settings.goalRatePerS,
           lawOf: target.lawOf,
@@ -177,11 +178,19 @@ export async function tune(
   return write(sweep.outcomes, sweep.endedEarly, sweep.endedEarly === null);
 }
 
-/** What was served before is served again, however the sweep ends. */
-async function restoring<T>(target: OpenTarget, sweep: Promise<T>): Promise<T> {
+/**
+ * What was served before is served again, however the sweep ends. A server that is gone must not take the result with it: then a
+ * note says what is left to do.
+ */
+async function restoring<T>(target: OpenTarget, notes: string[], sweep: Promise<T>): Promise<T> {
   try {
     return await sweep;
   } finally {
-    await target.control.restore();
+    try {
+      await target.control.restore();
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      notes.push(`what was served before the sweep could not be loaded again (${reason}): load it by hand`);
+    }
   }
 }

@@ -18,7 +18,10 @@ function errors(line: string): readonly string[] {
 }
 
 const defaults: TuneOptions = {
-  variants: known,
+  variants: null,
+  variantsFile: null,
+  triton: null,
+  maxRatePerS: 1000,
   slo: { quantile: 0.95, boundMs: 100 },
   goalRatePerS: null,
   load: "poisson",
@@ -41,6 +44,15 @@ describe("good command lines", () => {
   it.each<[string, Partial<TuneOptions>]>([
     ["--variants tftrt_int8,original", { variants: ["tftrt_int8", "original"] }],
     ["--variants=tftrt_int8", { variants: ["tftrt_int8"] }],
+    ["--triton gpu-1:8001", { triton: { addresses: ["gpu-1:8001"], metrics: null } }],
+    [
+      "--triton [::1]:8001,b:9001 --metrics http://a/m,https://b:1/metrics --max-rate 250.5 --variants-file v.yaml",
+      {
+        triton: { addresses: ["[::1]:8001", "b:9001"], metrics: ["http://a/m", "https://b:1/metrics"] },
+        maxRatePerS: 250.5,
+        variantsFile: "v.yaml",
+      },
+    ],
     ["--slo p99.9=0.05s", { slo: { quantile: 0.999, boundMs: 50 } }],
     ["--slo P50=20MS", { slo: { quantile: 0.5, boundMs: 20 } }],
     ["--goal-rate 1500", { goalRatePerS: 1500 }],
@@ -89,6 +101,17 @@ describe("bad command lines name the option, the value and the fix", () => {
     ["--out=", /^--out needs a value/],
     ["--seeds 3", /^unknown option --seeds; did you mean "--seed"\? See --help\./],
     ["original", /^unexpected word "original"/],
+    ["--triton gpu-1", /^--triton gpu-1: give the host and port of the server's gRPC endpoint, e\.g\./],
+    ["--triton http://gpu-1:8001", /^--triton http:\/\/gpu-1:8001: give the host and port/],
+    ["--triton a:1,a:1", /^--triton a:1: is named twice/],
+    ["--triton a:1,", /^--triton a:1,: give the host/],
+    ["--triton a:1 --metrics a:8002", /^--metrics a:8002: give a URL, e\.g\. http:/],
+    ["--triton a:1 --max-rate 0", /^--max-rate 0: give a rate in requests per second/],
+    ["--triton a:1 --time-dilation 2", /^--time-dilation is for the simulated T4/],
+    ["--triton a:1 --variants original --variants-file v.yaml", /exclude each other: put all variants/],
+    ["--variants-file v.yaml", /^--variants-file is for a running server: name one with --triton/],
+    ["--max-rate 300", /^--max-rate is for a running server/],
+    ["--metrics http://a", /^--metrics is for a running server/],
   ])("%s", (line, message) => {
     expect(errors(line)).toEqual([expect.stringMatching(message)]);
   });

@@ -34,7 +34,7 @@ export const variantSchema: z.ZodType<Variant> = z.looseObject({
   name: z.string(),
   artefact: z.looseObject({
     name: z.string(),
-    platform: z.enum(["tensorflow_savedmodel", "tensorrt_plan", "onnxruntime_onnx"]),
+    platform: z.enum(["tensorflow_savedmodel", "tensorrt_plan", "onnxruntime_onnx", "other"]),
     precision: z.enum(["original", "fp32", "fp16", "int8"]),
     builtMaxBatchSize: z.number().int().nullable(),
     input: tensorSchema,

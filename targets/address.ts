@@ -1,0 +1,133 @@
+/** The target that is already there: one or more running Tritons, named by address; load workers on this machine. */
+import { KserveClient, KserveError } from "../kserve/client";
+import type { ServerMetadataResponse } from "../kserve/messages";
+import { startLocalCluster } from "../loadgen/local-cluster";
+import { RepositoryControl } from "../tuning/repository-control";
+import type { OpenTarget, TargetEndpoints } from "../tuning/target";
+import { LimitedLoad } from "./limited-load";
+import { findMetrics, hasGpuMetrics, type FoundMetrics } from "./metrics-urls";
+import { TargetError } from "./target-error";
+
+/** Running servers that were looked at. */
+export interface FoundServers {
+  /** host:port of gRPC, one a replica of the same server. */
+  readonly addresses: readonly string[];
+  readonly metadata: ServerMetadataResponse;
+  readonly metrics: FoundMetrics;
+}
+
+export interface AddressTargetOptions {
+  readonly servers: FoundServers;
+  /** Hard limit on the offered load, requests/s over all replicas. */
+  readonly maxRatePerS: number;
+  /** Load worker processes; null: one, or more on machines with many cores. */
+  readonly workers: number | null;
+  readonly cores: number;
+}
+
+/** A server that was restarted comes back within this, milliseconds. */
+const RECOVERY_TIMEOUT_MS = 60_000;
+const RECOVERY_POLL_MS = 500;
+/** What local-triton says in its metrics: it is a simulation, and how slow. */
+const DILATION_METRIC = "local_triton_time_dilation";
+
+/** Each worker keeps about a core busy; the servers are elsewhere. */
+function defaultWorkers(cores: number): number {
+  return Math.max(1, Math.min(8, cores - 1));
+}
+
+/**
+ * Looks at running servers.
+ * @param metrics URLs of /metrics in the same order; null: port 8002 of the same hosts, if it answers
+ * @throws TargetError naming every address that does not answer or differs from the first
+ */
+export async function findServers(
+  addresses: readonly string[],
+  metrics: readonly string[] | null,
+): Promise<FoundServers> {
+  const answers = await Promise.all(addresses.map(metadataOf));
+  const problems = answers.filter((answer) => typeof answer === "string");
+  if (problems.length > 0) throw new TargetError(problems.join("\n"));
+  const servers = answers as ServerMetadataResponse[];
+  const metadata = servers[0]!;
+  const index = servers.findIndex(
+    ({ name, version }) => name !== metadata.name || version !== metadata.version,
+  );
+  const other = servers[index];
+  if (other)
+    throw new TargetError(
+      `${addresses[0]} is ${metadata.name} ${metadata.version}, ${addresses[index]} is ${other.name} ${other.version}: ` +
+        `replicas must be equal, or their rates cannot be compared`,
+    );
+  return { addresses, metadata, metrics: await findMetrics(addresses, metrics) };
+}
+
+async function metadataOf(address: string): Promise<ServerMetadataResponse | string> {
+  const client = new KserveClient(address);
+  try {
+    return await client.serverMetadata();
+  } catch (error) {
+    if (!(error instanceof KserveError)) throw error;
+    return `${address} does not answer as a Triton (${error.details}): give the host and port of its gRPC endpoint, usually port 8001`;
+  } finally {
+    client.close();
+  }
+}
+
+/** Starts load workers here. The first server is the one that is measured; all of them serve the variant. */
+export async function openAddressTarget(options: AddressTargetOptions): Promise<OpenTarget> {
+  const { servers, maxRatePerS } = options;
+  const { addresses, metadata, metrics } = servers;
+  const workers = options.workers ?? defaultWorkers(options.cores);
+  const load = new LimitedLoad(await startLocalCluster({ workers }), maxRatePerS);
+  const control = new RepositoryControl({ addresses });
+  const dilation = metrics.samples.find(({ name }) => name === DILATION_METRIC)?.value ?? null;
+  const endpoints: TargetEndpoints = { grpc: addresses.slice(0, 1), metrics: metrics.urls.slice(0, 1) };
+  const server = `${metadata.name} ${metadata.version}${dilation === null ? "" : ", simulated T4,"} at`;
+  return {
+    kind: "address",
+    description: `${server} ${addresses[0]}`,
+    simulated: dilation !== null,
+    serverName: metadata.name,
+    serverVersion: metadata.version,
+    identity: `${server} ${addresses[0]}`,
+    control,
+    load,
+    facts: { wireCeilingPerS: null, clientCeilingPerS: maxRatePerS },
+    workers,
+    notes: notesOf(metrics, maxRatePerS),
+    endpoints: () => endpoints,
+    timeDilation: () => dilation ?? 1,
+    plannedDilation: () => dilation ?? 1,
+    recover: async (_variant, failure) => {
+      // An invalid measurement says nothing about the server; a trial that could not be run may.
+      if (!failure.measured) await Promise.all(addresses.map(untilReady));
+    },
+    close: async () => {
+      control.close();
+      await load.close();
+    },
+  };
+}
+
+function notesOf({ samples, missing }: FoundMetrics, maxRatePerS: number): string[] {
+  const limit = `offered load is limited to ${maxRatePerS} requests/s (--max-rate)`;
+  if (missing !== null) return [limit, `server metrics absent: ${missing}`];
+  return hasGpuMetrics(samples)
+    ? [limit]
+    : [limit, "GPU metrics absent: the server reports no nv_gpu_utilization"];
+}
+
+async function untilReady(address: string): Promise<void> {
+  const client = new KserveClient(address);
+  const until = performance.now() + RECOVERY_TIMEOUT_MS;
+  try {
+    while (!(await client.serverReady().catch(() => false))) {
+      if (performance.now() > until)
+        throw new Error(`${address} was not ready for ${RECOVERY_TIMEOUT_MS / 1000} s`);
+      await new Promise((resolve) => setTimeout(resolve, RECOVERY_POLL_MS));
+    }
+  } finally {
+    client.close();
+  }
+}
