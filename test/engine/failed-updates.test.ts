@@ -71,8 +71,8 @@ describe("an update that fails goes on at the next up", () => {
   it("after that the cluster that came up in the meantime is taken over, not made twice", async () => {
     await stack.cancel();
     const [cluster] = environment.world.all(clusterType);
-    const { deployment } = await stack.exportStack();
-    const state = deployment as {
+    const exported = await stack.exportStack();
+    const state = exported.deployment as {
       resources: { urn: string; type: string }[];
       pending_operations: { resource: { urn: string } }[];
     };

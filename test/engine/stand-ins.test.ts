@@ -144,10 +144,10 @@ describe("resources live as in Google Cloud", () => {
 
   it("what forces replacement replaces: first the new one, unless the name is given", async () => {
     let location = "US";
-    let name: string | undefined;
+    let named: { name?: string } = {};
     program = async () => {
       const api = new gcp.projects.Service("storage", { project, service: "storage.googleapis.com" });
-      new gcp.storage.Bucket("b", { project, location, name }, { dependsOn: [api] });
+      new gcp.storage.Bucket("b", { project, location, ...named }, { dependsOn: [api] });
     };
     await up(stack);
     const operations = () => environment.world.log.splice(0).map((entry) => entry.operation);
@@ -155,7 +155,7 @@ describe("resources live as in Google Cloud", () => {
     location = "EU";
     await up(stack);
     expect(operations()).toEqual(["create", "delete"]);
-    name = "given";
+    named = { name: "given" };
     await up(stack);
     operations();
     location = "ASIA";

@@ -25,8 +25,8 @@ function shown(value: unknown): unknown {
 
 /** All Kubernetes manifests of a deployed stack. */
 export async function manifestsOf(stack: Stack): Promise<Manifest[]> {
-  const { deployment } = await stack.exportStack();
-  const { resources } = deployment as { resources: ExportedResource[] };
+  const exported = await stack.exportStack();
+  const { resources } = exported.deployment as { resources: ExportedResource[] };
   return resources
     .filter((resource) => resource.type.startsWith("kubernetes:"))
     .map((resource) => ({
