@@ -25,6 +25,8 @@ export interface AddressTargetOptions {
   readonly cores: number;
 }
 
+/** Triton reads its GPUs every 2000 ms (--metrics-interval-ms); a gauge looks back that far. */
+const GPU_GAUGE_LAG_MS = 2000;
 /** A server that was restarted comes back within this, milliseconds. */
 const RECOVERY_TIMEOUT_MS = 60_000;
 const RECOVERY_POLL_MS = 500;
@@ -97,6 +99,7 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
     workers,
     notes: notesOf(metrics, maxRatePerS),
     endpoints: () => endpoints,
+    gpuGaugeLagMs: GPU_GAUGE_LAG_MS,
     timeDilation: () => dilation ?? 1,
     plannedDilation: () => dilation ?? 1,
     recover: async (_variant, failure) => {
