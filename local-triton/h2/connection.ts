@@ -2,14 +2,11 @@ import type { Socket } from "node:net";
 import { FrameParser, type FrameSink } from "../../http2/frame-parser";
 import {
   ConnectionError,
-  DEFAULT_WINDOW_BYTES,
   ErrorCode,
   Flag,
   frame,
   FrameType,
   MAX_WINDOW_BYTES,
-  SettingId,
-  settingsPayload,
   uint32,
 } from "../../http2/frames";
 import { checkFrameRules } from "../../http2/frame-rules";
@@ -17,7 +14,7 @@ import { HeaderBlockCollector } from "../../http2/header-block";
 import { HeaderDecoder, type HeaderFields } from "../../http2/header-decoder";
 import { readIntoOneBuffer } from "./accept";
 import { Output } from "./output";
-import type { ConnectionOptions } from "./connection-options";
+import { type ConnectionOptions, openingFrames } from "./connection-options";
 import { HEADER_TABLE_BYTES, readRequestHead } from "./request-head";
 import { SendFlow } from "./send-flow";
 import { ServerStream, type StreamOwner, type StreamReceiver } from "./stream";
@@ -49,9 +46,8 @@ export class ServerConnection implements FrameSink, StreamOwner {
   private settingsSeen = false;
   private draining = false;
   private closed = false;
-  private readonly output: Output;
-
   private readonly socket: Socket;
+  private readonly output: Output;
 
   constructor(
     /** As the server accepted it, paused. */
@@ -74,22 +70,7 @@ export class ServerConnection implements FrameSink, StreamOwner {
     socket.on("end", () => socket.end());
     socket.on("error", () => socket.destroy());
     socket.on("close", () => this.finish());
-    this.write(
-      frame(
-        FrameType.SETTINGS,
-        0,
-        0,
-        settingsPayload([
-          [SettingId.HEADER_TABLE_SIZE, HEADER_TABLE_BYTES],
-          [SettingId.MAX_CONCURRENT_STREAMS, options.maxConcurrentStreams],
-          [SettingId.INITIAL_WINDOW_SIZE, options.streamWindowBytes],
-          [SettingId.MAX_FRAME_SIZE, options.maxFrameBytes],
-        ]),
-      ),
-    );
-    this.write(
-      frame(FrameType.WINDOW_UPDATE, 0, 0, uint32(options.connectionWindowBytes - DEFAULT_WINDOW_BYTES)),
-    );
+    this.write(openingFrames(options));
   }
 
   /** Takes no new requests (GOAWAY), answers the open ones, then closes. */

@@ -1,5 +1,5 @@
 import type { GpuReading } from "../executor";
-import type { CountedModel } from "../models/model-store";
+import type { CountedModel } from "../models/counter-registry";
 import { FAILURE_REASONS, type ModelCounters } from "../models/statistics";
 import type { CpuReading } from "./cpu";
 import type { HostHealth } from "./host-health";

@@ -3,10 +3,11 @@ import type { ModelIndex, ModelStatistics } from "../../kserve/messages";
 import { type Executor, ModelLoadError } from "../executor";
 import { StatusError } from "../grpc/status";
 import { checkSupported } from "./config-check";
+import { type CountedModel, CounterRegistry } from "./counter-registry";
 import { type LoadPlan, planLoad } from "./load-plan";
 import { PollError, type RepositoryFolder } from "./repository-folder";
 import { ServedModel } from "./served-model";
-import { ModelCounters, StatisticsBook } from "./statistics";
+import { StatisticsBook } from "./statistics";
 import { parseVersion } from "./version";
 
 /** `explicit`: models are loaded by the repository API. `none`: all are loaded at the start, and the API refuses. */
@@ -27,18 +28,10 @@ interface Entry {
   busy: Promise<void>;
 }
 
-/** Counters of one model version, for /metrics. */
-export interface CountedModel {
-  readonly name: string;
-  readonly version: string;
-  readonly counters: ModelCounters;
-  readonly waiting: number;
-}
-
 /** The models of the server: which are loaded, by which configuration, and what clients are told about them. Answers as Triton 2.51. */
 export class ModelStore {
   private readonly entries = new Map<string, Entry>();
-  private readonly counted = new Map<string, { name: string; version: string; counters: ModelCounters }>();
+  private readonly registry = new CounterRegistry();
   private stopping = false;
 
   constructor(
@@ -151,10 +144,7 @@ export class ModelStore {
   }
 
   counters(): CountedModel[] {
-    return [...this.counted.values()].map((model) => ({
-      ...model,
-      waiting: this.entries.get(model.name)?.served?.waiting ?? 0,
-    }));
+    return this.registry.list((name) => this.entries.get(name)?.served?.waiting ?? 0);
   }
 
   get isStopping(): boolean {
@@ -201,7 +191,7 @@ export class ModelStore {
     const entry = this.entryOf(name, files.version);
     const previous = entry.served;
     if (previous === null) entry.state = "LOADING";
-    const counters = this.countersOf(name, files.version);
+    const counters = this.registry.of(name, files.version);
     const served = new ServedModel(
       name,
       files.version,
@@ -264,16 +254,6 @@ export class ModelStore {
       this.entries.set(name, entry);
     }
     return entry;
-  }
-
-  private countersOf(name: string, version: string): ModelCounters {
-    const key = `${name}/${version}`;
-    let model = this.counted.get(key);
-    if (model === undefined) {
-      model = { name, version, counters: new ModelCounters() };
-      this.counted.set(key, model);
-    }
-    return model.counters;
   }
 
   private checkExplicit(): void {

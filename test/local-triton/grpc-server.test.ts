@@ -20,7 +20,7 @@ import { GrpcServer, type GrpcServerOptions, parseTimeoutMs } from "../../local-
 import { StatusError } from "../../local-triton/grpc/status";
 import type { UnaryCall, UnaryHandler } from "../../local-triton/grpc/unary-call";
 import { BarePeer, data, headers, prefixed, type ReceivedFrame, requestBlock } from "./http2-client";
-import { rawCall, rawClient, sleep } from "./support";
+import { eventually, rawCall, rawClient, sleep } from "./support";
 
 const ECHO = "/test.Service/Echo";
 const HOLD = "/test.Service/Hold";
@@ -122,7 +122,7 @@ describe("gRPC server with grpc-js", () => {
         });
     });
     expect((await failed)!.code).toBe(status.CANCELLED);
-    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(cancelled).toHaveBeenCalledTimes(1));
     expect(server.inFlight).toBe(0);
     held[0]!.respond(Buffer.alloc(1));
 
@@ -131,17 +131,17 @@ describe("gRPC server with grpc-js", () => {
     peer.send(
       Buffer.concat([headers(1, requestBlock(HOLD)), data(1, prefixed(Buffer.alloc(1)), Flag.END_STREAM)]),
     );
-    await vi.waitFor(() => expect(held).toHaveLength(2));
+    await eventually(() => expect(held).toHaveLength(2));
     held[1]!.onCancelled = gone;
     peer.destroy();
-    await vi.waitFor(() => expect(gone).toHaveBeenCalledTimes(1));
+    await eventually(() => expect(gone).toHaveBeenCalledTimes(1));
     expect(server.inFlight).toBe(0);
   });
 
   it("drains: open calls are answered, new ones are not taken", async () => {
     const { client, held, server, port } = await startGrpc();
     const inside = rawCall(client, HOLD, Buffer.alloc(1));
-    await vi.waitFor(() => expect(held).toHaveLength(1));
+    await eventually(() => expect(held).toHaveLength(1));
     const peer = await BarePeer.connect(port);
     await peer.next(FrameType.SETTINGS, (received) => (received.flags & Flag.ACK) !== 0);
     const drained = server.drain();
@@ -189,7 +189,7 @@ describe("gRPC server with node:http2", () => {
   it("announces its windows", async () => {
     const opened = await session((await startGrpc()).port);
     expect(opened.remoteSettings).toMatchObject({ initialWindowSize: 4_194_304, maxFrameSize: 1_048_576 });
-    await vi.waitFor(() => expect(opened.state.remoteWindowSize).toBe(67_108_864));
+    await eventually(() => expect(opened.state.remoteWindowSize).toBe(67_108_864));
   });
 
   it("answers with headers, message and trailers", async () => {
@@ -327,7 +327,7 @@ describe("HTTP/2 as the protocol asks", () => {
     expect(peer.dataOf(1).length).toBe(1000);
     // The stream's window by a setting, which applies to open streams; then the connection's is the limit.
     peer.send(frame(FrameType.SETTINGS, 0, 0, settingsPayload([[SettingId.INITIAL_WINDOW_SIZE, 500_000]])));
-    await vi.waitFor(() => expect(peer.dataOf(1).length).toBe(65_535));
+    await eventually(() => expect(peer.dataOf(1).length).toBe(65_535));
     peer.send(frame(FrameType.WINDOW_UPDATE, 0, 0, uint32(500_000)));
     const trailers = await peer.next(
       FrameType.HEADERS,
@@ -394,9 +394,9 @@ describe("HTTP/2 as the protocol asks", () => {
         data(1, prefixed(Buffer.alloc(600_000)).subarray(0, 9000)),
       ]),
     );
-    await vi.waitFor(() => expect(server.inFlight).toBe(1));
+    await eventually(() => expect(server.inFlight).toBe(1));
     peer.send(frame(FrameType.RST_STREAM, 0, 1, uint32(ErrorCode.CANCEL)));
-    await vi.waitFor(() => expect(server.inFlight).toBe(0));
+    await eventually(() => expect(server.inFlight).toBe(0));
     // What was under way when the client reset is passed over, also trailers.
     peer.send(
       Buffer.concat([
@@ -538,7 +538,7 @@ describe("what clients must not do", () => {
       const peer = await BarePeer.connect(port);
       peer.send(bytes);
       expect(await peer.goAway()).toBe(code);
-      await vi.waitFor(() => expect(peer.closed).toBe(true), { timeout: 3000 });
+      await eventually(() => expect(peer.closed).toBe(true));
       expect((await rawCall(client, ECHO, Buffer.from("still there"))).code).toBe("OK");
     });
   }
@@ -558,7 +558,7 @@ describe("what clients must not do", () => {
     const peer = await BarePeer.connect(port);
     peer.send(Buffer.concat([headers(1, block), data(1, Buffer.alloc(101))]));
     expect(await peer.reset(1)).toBe(ErrorCode.FLOW_CONTROL_ERROR);
-    await vi.waitFor(() => expect(server.inFlight).toBe(0));
+    await eventually(() => expect(server.inFlight).toBe(0));
     // Frames up to the limit are answered by refills; one over what is left is not.
     peer.send(data(1, Buffer.alloc(70_000)));
     expect(await peer.goAway()).toBe(ErrorCode.FLOW_CONTROL_ERROR);
@@ -615,8 +615,8 @@ describe("what clients must not do", () => {
       ]),
     );
     // The held call ends with the connection.
-    await vi.waitFor(() => expect(held).toHaveLength(1));
-    await vi.waitFor(() => expect(held[0]!.over).toBe(true), { timeout: 5000 });
+    await eventually(() => expect(held).toHaveLength(1));
+    await eventually(() => expect(held[0]!.over).toBe(true));
     expect(server.inFlight).toBe(0);
   });
 
@@ -659,6 +659,6 @@ describe("what clients must not do", () => {
       { numRuns: 250 },
     );
     expect((await rawCall(client, ECHO, Buffer.from("still there"))).reply!.toString()).toBe("still there");
-    await vi.waitFor(() => expect(server.inFlight).toBe(0));
+    await eventually(() => expect(server.inFlight).toBe(0));
   });
 });

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { KserveClient } from "../../kserve/client";
-import { inferSmall, makeRepository, sleep } from "./support";
+import { eventually, inferSmall, makeRepository, sleep } from "./support";
 
 const MAIN = join(__dirname, "..", "..", "local-triton", "main.ts");
 
@@ -113,7 +113,7 @@ describe("the server as a process", () => {
     await sleep(600);
     expect(isAlive()).toBe(true);
     parent.kill("SIGKILL");
-    await vi.waitFor(() => expect(isAlive()).toBe(false), { timeout: 5000 });
+    await eventually(() => expect(isAlive()).toBe(false));
   });
 
   it("names what is wrong with its options or its start, and ends with 2 or 1", async () => {

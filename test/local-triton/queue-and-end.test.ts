@@ -1,8 +1,8 @@
 import { Client } from "@grpc/grpc-js";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ModelConfig } from "../../model-repo/config-types";
 import { parsePrometheusText, sumOf } from "../../tuning/prometheus-text";
-import { rawClient, type RawAnswer, rawInfer, sleep, startServer, tensor } from "./support";
+import { eventually, rawClient, type RawAnswer, rawInfer, sleep, startServer, tensor } from "./support";
 
 function policy(change: object, maxBatchSize = 1): ModelConfig {
   return { max_batch_size: maxBatchSize, dynamic_batching: { default_queue_policy: change } };
@@ -87,10 +87,9 @@ describe("cancelled requests", () => {
     const waiting = [ask(raw, {}, 150), ask(raw, {}, 150)];
     const answers = await Promise.all([executing, ...waiting]);
     expect(answers.map((answer) => answer.code)).toEqual(new Array(3).fill("DEADLINE_EXCEEDED"));
-    await vi.waitFor(async () => expect(await failures(metrics, "CANCELED")).toBe(2));
-    await vi.waitFor(
-      async () => expect((await client.modelStatistics("sim"))[0]!.inference_stats!.success!.count).toBe(1),
-      { timeout: 3000 },
+    await eventually(async () => expect(await failures(metrics, "CANCELED")).toBe(2));
+    await eventually(async () =>
+      expect((await client.modelStatistics("sim"))[0]!.inference_stats!.success!.count).toBe(1),
     );
     expect((await client.modelStatistics("sim"))[0]!.execution_count).toBe(1);
   });
@@ -104,12 +103,12 @@ describe("shutdown", () => {
     );
     const raw = rawClient(grpcAddress);
     const inside = [ask(raw), ask(raw), ask(raw)];
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await metrics()).toContain('nv_inference_pending_request_count{model="sim",version="1"} 2'),
     );
     const from = performance.now();
     const ended = server.shutdown().then(() => performance.now() - from);
-    await vi.waitFor(() => expect(http("/v2/health/ready")).rejects.toThrow());
+    await eventually(() => expect(http("/v2/health/ready")).rejects.toThrow());
     await expect(client.serverReady()).rejects.toThrow("UNAVAILABLE: Server exiting");
     expect(await metrics()).toContain("nv_inference_request_success");
     expect(await ask(raw)).toMatchObject({
@@ -118,13 +117,11 @@ describe("shutdown", () => {
         "[request id: <id_unknown>] Server is stopping, scheduler for model has stopped accepting new inference requests",
     });
     expect(tally(await Promise.all(inside))).toEqual({ OK: 3 });
-    await vi.waitFor(
-      async () =>
-        expect(await ask(raw)).toMatchObject({
-          code: "NOT_FOUND",
-          message: "Request for unknown model: 'sim' has no available versions",
-        }),
-      { timeout: 5000 },
+    await eventually(async () =>
+      expect(await ask(raw)).toMatchObject({
+        code: "NOT_FOUND",
+        message: "Request for unknown model: 'sim' has no available versions",
+      }),
     );
     await expect(metrics()).rejects.toThrow();
     expect(await ended).toBeGreaterThan(990);
@@ -136,7 +133,7 @@ describe("shutdown", () => {
       shutdownStepMs: 100,
     });
     const inside = ask(rawClient(grpcAddress));
-    await vi.waitFor(() => expect(server.inFlight).toBe(1));
+    await eventually(() => expect(server.inFlight).toBe(1));
     client.close();
     const from = performance.now();
     const ended = server.shutdown();

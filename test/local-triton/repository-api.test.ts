@@ -1,10 +1,11 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { KserveError } from "../../kserve/client";
 import { decodeClassifications } from "../../kserve/wire";
 import recorded from "./fixtures/http-answers.json";
 import {
+  eventually,
   inferSmall,
   inferTensor,
   makeRepository,
@@ -134,7 +135,7 @@ describe("repository API", () => {
       status: 14,
       details: "Request for unknown model: 'sim' version 1 is not at ready state",
     });
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await client.repositoryIndex()).toMatchObject([
         { name: "sim", state: "UNAVAILABLE", reason: "unloaded" },
       ]);
@@ -146,7 +147,7 @@ describe("repository API", () => {
     const { client } = await startServer([{}], { loadModels: [], loadTimeMs: 200, timeDilation: 2 });
     const from = performance.now();
     const loading = client.repositoryLoad("sim");
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       expect(await client.repositoryIndex()).toMatchObject([{ state: "LOADING" }]);
     });
     expect(await client.serverReady()).toBe(false);

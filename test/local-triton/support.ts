@@ -3,7 +3,7 @@ import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
-import { onTestFinished } from "vitest";
+import { onTestFinished, vi } from "vitest";
 import { KserveClient } from "../../kserve/client";
 import { inferenceService } from "../../kserve/load-protos";
 import type { Draft, ModelInferRequest } from "../../kserve/messages";
@@ -188,6 +188,11 @@ export function inferSmall(client: KserveClient, seed = 0, images = 1, modelName
     outputName: "probabilities",
     classCount: 1,
   });
+}
+
+/** Waits until `check` does not throw or reject; the tests' machine may be busy with other things, so for long. */
+export function eventually(check: () => unknown): Promise<unknown> {
+  return vi.waitFor(check, { timeout: 10_000, interval: 5 });
 }
 
 export function sleep(ms: number): Promise<void> {
