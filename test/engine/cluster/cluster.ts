@@ -216,6 +216,8 @@ export async function startCluster(dir: string, options: ClusterOptions = {}): P
     writeFileSync(kwokFile, kwokConfig(dir, options.forwards ?? []));
     start("kwok", [
       ...[...client, `--config=${kwokFile}`, "--manage-all-nodes=true", "--cidr=10.244.0.0/16"],
+      // Heartbeats: without them the nodes are NotReady after the grace period, and so are their pods.
+      "--node-lease-duration-seconds=40",
       ...["--node-ip=127.0.0.1", `--node-port=${kwokPort}`, `--server-address=127.0.0.1:${kwokPort}`],
     ]);
     await until("the default service account exists", async () => {
