@@ -1,0 +1,140 @@
+/**
+ * Packs all that a GPU machine without registries needs into one archive: Triton, Node, the tune command with its load workers, the
+ * example's models and images. `npx tsx examples/gpu/bundle.ts OUT.tar` on a machine that has run `npm ci` and
+ * `npm run setup:tools -- --tool triton`; on the GPU machine (x86-64 Linux, NVIDIA driver, Python 3.12 with torch and torchvision):
+ * `mkdir b && tar xf OUT.tar -C b && b/start.sh`.
+ */
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative, resolve } from "node:path";
+import { buildSync } from "esbuild";
+import { toolNamed } from "../../tools/catalogue";
+import { requireTool, toolDir } from "../../tools/cache";
+import { makeGpuRepository } from "./make-repository";
+
+const root = join(__dirname, "../..");
+/** Largest archive, bytes: what the example promises. */
+const LIMIT_BYTES = 60e6;
+/** Python of the GPU machine: the backend's stub process is built for one version. */
+const PYTHON = "3.12";
+
+function run(command: string, args: readonly string[], cwd?: string): void {
+  const result = spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
+  if (result.status !== 0)
+    throw new Error(`${command} ${args.join(" ")} failed with ${result.status ?? result.signal}`);
+}
+
+/** Commands and workers as single files; every module finds its data files beside the bundle. */
+function bundleCode(out: string): void {
+  buildSync({
+    absWorkingDir: root,
+    entryPoints: ["scripts/tune.ts", "loadgen/worker-main.ts"],
+    entryNames: "[name]",
+    outdir: out,
+    bundle: true,
+    platform: "node",
+    target: "node20",
+    format: "cjs",
+    external: ["sharp", "tsx", "@pulumi/*", "@kubernetes/client-node"],
+    logLevel: "warning",
+  });
+  for (const folder of ["kserve/proto", "loadgen/proto"])
+    cpSync(join(root, folder), join(out, "proto"), { recursive: true });
+  for (const folder of ["labels", "images"])
+    cpSync(join(root, "model-repo", folder), join(out, folder), { recursive: true });
+  for (const file of ["report.css", "report-page.js"])
+    copyFileSync(join(root, "tuning/report", file), join(out, file));
+  for (const name of ["sharp", "@img", "detect-libc", "semver"]) {
+    const from = join(root, "node_modules", name);
+    if (existsSync(from)) cpSync(from, join(out, "node_modules", name), { recursive: true });
+  }
+}
+
+/** The server without what this example does not start: other Python versions' stubs and their interpreter. */
+function copyTriton(out: string): void {
+  const tool = toolNamed("triton");
+  requireTool(tool);
+  const from = toolDir(tool);
+  const keep = (path: string): boolean => {
+    const name = relative(from, path);
+    if (/python_backend_stubs\/3\./.test(name)) return name.includes(`python_backend_stubs/${PYTHON}`);
+    return !/libpython3-|dist-info|\.pyc$/.test(name);
+  };
+  for (const folder of [
+    "pytriton/tritonserver/bin",
+    "pytriton/tritonserver/backends",
+    "pytriton/tritonserver/python_backend_stubs",
+    "nvidia_pytriton.libs",
+  ]) {
+    cpSync(join(from, folder), join(out, "triton", folder), { recursive: true, filter: keep });
+  }
+}
+
+function hashes(folder: string): string {
+  const lines = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(folder, name)).isFile())
+    .sort()
+    .map(
+      (name) =>
+        `${createHash("sha256")
+          .update(readFileSync(join(folder, name)))
+          .digest("hex")}  ${name}`,
+    );
+  return `${lines.join("\n")}\n`;
+}
+
+function main(outFile: string): void {
+  const work = mkdtempSync(join(tmpdir(), "gpu-bundle-"));
+  try {
+    const payload = join(work, "payload");
+    mkdirSync(join(payload, "app"), { recursive: true });
+    bundleCode(join(payload, "app"));
+    copyTriton(payload);
+    copyFileSync(process.execPath, join(payload, "node"));
+    run("strip", [join(payload, "node")]);
+    makeGpuRepository(join(payload, "repository"));
+    for (const file of [
+      "model.py",
+      "bare_throughput.py",
+      
+      "variants-tuned.yaml",
+    ]) {
+      copyFileSync(join(__dirname, file), join(payload, file));
+    }
+    const archive = join(work, "archive");
+    mkdirSync(archive);
+    writeFileSync(join(archive, "SHA256SUMS"), hashes(payload));
+    run("tar", ["-c", "-I", "xz -6 -T0", "-f", join(archive, "payload.tar.xz"), "-C", payload, "."]);
+    copyFileSync(join(__dirname, "start.sh"), join(archive, "start.sh"));
+    chmodSync(join(archive, "start.sh"), 0o755);
+    mkdirSync(dirname(outFile), { recursive: true });
+    run("tar", ["-c", "-f", outFile, "-C", archive, "."]);
+    const { size } = statSync(outFile);
+    process.stdout.write(`${outFile}: ${(size / 1e6).toFixed(1)} MB\n`);
+    if (size > LIMIT_BYTES)
+      throw new Error(`the bundle is larger than ${LIMIT_BYTES / 1e6} MB: leave something out`);
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+const out = process.argv[2];
+if (out === undefined) {
+  process.stderr.write("usage: bundle.ts OUT.tar\n");
+  process.exit(2);
+}
+main(resolve(out));
