@@ -17,7 +17,9 @@ async function main(): Promise<void> {
       resources = (await runStack({ programDir, stack, mode: "preview", config })).all.length;
       times.push((performance.now() - startedMs) / 1000);
     }
-    console.log(`${stack}: ${resources} resources, ${times.map((time) => `${time.toFixed(1)} s`).join(", ")}`);
+    console.log(
+      `${stack}: ${resources} resources, ${times.map((time) => `${time.toFixed(1)} s`).join(", ")}`,
+    );
   }
 }
 
