@@ -25,8 +25,6 @@ export interface DiagnosisInput {
   readonly kneeValue: number;
   /** What the server said in the trial nearest to the SLO rate, and that trial's mean response time; null without one. */
   readonly nearest: { readonly server: ServerWindow; readonly meanResponseMs: number } | null;
-  /** Load at which trials became invalid because the load generator could not offer it; null: never. */
-  readonly clientLimitPerS: number | null;
   readonly facts: SystemFacts;
   readonly lawOf: (variant: Variant) => ServiceLaw | null;
 }
@@ -53,7 +51,7 @@ const words: Readonly<Record<Resource, string>> = {
 };
 
 export function diagnose(input: DiagnosisInput): Diagnosis {
-  const { variant, system, sloRate, fitted, clientLimitPerS } = input;
+  const { variant, system, sloRate, fitted } = input;
   const prediction = predictionOf(system, input.mode, input.slo, input.kneeValue);
   if (prediction === null) {
     return {
@@ -65,16 +63,6 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
   }
   const gains = reliefs(system, prediction);
   const evidence = evidenceOf(input, gains);
-  if (clientLimitPerS !== null && clientLimitPerS <= sloRate * (1 + sameCeiling)) {
-    return {
-      cause: "client-bound",
-      summary:
-        `The load generator could not offer more than ${rate(clientLimitPerS)}; ${variant.name} may hold a higher rate. ` +
-        "Add load workers to find it.",
-      evidence,
-      nextMove: null,
-    };
-  }
   const nextMove = nextMoveOf({
     variant,
     // Where the way in was never the limit, what is known about it from elsewhere limits a change.

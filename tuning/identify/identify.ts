@@ -248,12 +248,16 @@ function restOf(probe: Observation, law: ServiceLaw): number {
   return overheadMs;
 }
 
-/** What the server's own times do not explain, weighted by the windows; null without such observations. */
+/**
+ * What the server's own times do not explain, weighted by the windows; null without such observations. Only of calm windows: in a
+ * queue that grows, the requests that were sent and those that were executed in the window are not the same ones.
+ */
 function meanRest(observations: readonly Observation[]): number | null {
+  const calmestMs = Math.min(...observations.map(({ responseMs }) => responseMs));
   let weights = 0;
   let sum = 0;
   for (const { responseMs, queueMs, inputMs, inferMs, outputMs, measureS } of observations) {
-    if (queueMs === null || inputMs === null || inferMs === null) continue;
+    if (queueMs === null || inputMs === null || inferMs === null || responseMs > 2 * calmestMs) continue;
     sum += measureS * Math.max(0, responseMs - queueMs - inputMs - inferMs - (outputMs ?? 0));
     weights += measureS;
   }

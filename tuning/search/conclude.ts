@@ -65,6 +65,8 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     return nothing(noRate(state));
   }
   const spread = halfWidth(estimate, intervalLevel, simulationError);
+  const limit = clientLimitOf(state, knee);
+  if (limit !== null) return capped(state, knee.ratePerS * Math.exp(spread), limit, base);
   const oneSided = halfWidth(estimate, 2 * operatingLevel - 1, simulationError);
   const sloRate: Interval = {
     estimate: knee.ratePerS,
@@ -85,18 +87,53 @@ export function concludeSearch(state: SearchState): VariantOutcome {
       fitted: state.fitted!,
       sloRate: knee.ratePerS,
       kneeValue: knee.value,
-      nearest:
-        nearest === null
-          ? null
-          : {
-              server: nearest.judged.result.server,
-              meanResponseMs: nearest.judged.result.load.response.meanMs,
-            },
-      clientLimitPerS: mode === "users" || !Number.isFinite(state.lostAt) ? null : state.lostAt,
+      nearest: nearest && {
+        server: nearest.judged.result.server,
+        meanResponseMs: nearest.judged.result.load.response.meanMs,
+      },
       facts: state.options.facts,
       lawOf: state.options.lawOf ?? (() => null),
     }),
     note: null,
+  };
+}
+
+/** Trials this far below the knee do not show it. */
+const farBelow = 0.93;
+
+/** What the load generator can offer at most, if that kept the search away from the knee; else null. */
+function clientLimitOf(state: SearchState, knee: Knee): number | null {
+  const { facts, mode } = state.options;
+  const limit = Math.min(mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity), state.lostAt);
+  const highest = Math.max(...state.kneeTrials.map(({ value }) => value));
+  return limit < Infinity && highest < knee.value * farBelow ? limit : null;
+}
+
+/** The load generator was the limit: the highest rate that held, and no more than a prediction above it. */
+function capped(
+  state: SearchState,
+  predictedHigh: number,
+  limit: number,
+  base: Omit<VariantOutcome, "sloRate" | "operatingRate" | "fittedLaw" | "diagnosis" | "note">,
+): VariantOutcome {
+  const unit = state.options.mode === "users" ? "users" : "requests/s";
+  const passed = state.kneeTrials
+    .filter(({ judged }) => judged.verdict === "pass")
+    .map(({ judged }) => judged.ratePerS);
+  const best = passed.length > 0 ? Math.max(...passed) : null;
+  const summary =
+    `The load generator could not offer ${limit.toFixed(0)} ${unit}; ${base.variantName} may hold more. ` +
+    "Add load workers, or run them on faster machines, to find out.";
+  return {
+    ...base,
+    sloRate:
+      best === null
+        ? null
+        : { estimate: best, low: best, high: Math.max(best, predictedHigh), level: intervalLevel },
+    operatingRate: best,
+    fittedLaw: state.fitted?.law ?? null,
+    diagnosis: { cause: "client-bound", summary, evidence: {}, nextMove: null },
+    note: `The SLO rate lies above what could be offered: the figure is the highest rate that held, not the limit.`,
   };
 }
 

@@ -31,6 +31,8 @@ export interface ErrorModel {
   readonly shape: number;
   /** Error of a trial's fit that does not depend on where it was made. */
   readonly floor: number;
+  /** Error of a trial's fit per distance (ln of the load) from the knee: what the model's shape makes of far trials. */
+  readonly far: number;
   /** Error of a measured y; divided by the slope it is an error of the speed. */
   readonly excess: number;
   /** Weight of the expectation "scatter = 1", in trials. */
@@ -41,6 +43,7 @@ export const defaultErrorModel: ErrorModel = {
   prior: 0.05,
   shape: 0.15,
   floor: 0.004,
+  far: 0.1,
   excess: 0.04,
   scatterWeight: 3,
 };
@@ -59,20 +62,37 @@ export function combineFits(
   logKnee: (logSpeed: number) => number,
   model: ErrorModel = defaultErrorModel,
 ): SpeedEstimate {
+  let knee = logKnee(0);
+  let estimate = estimateNear(knee, fits, logKnee, model);
+  // Distances depend on the knee that is sought.
+  for (let round = 0; round < 4; round++) {
+    knee = logKnee(estimate.logSpeed);
+    estimate = estimateNear(knee, fits, logKnee, model);
+  }
+  return estimate;
+}
+
+function estimateNear(
+  about: number,
+  fits: readonly PlacedFit[],
+  logKnee: (logSpeed: number) => number,
+  model: ErrorModel,
+): SpeedEstimate {
   const rows = fits
     .filter(({ fit }) => fit.slope > 0)
     .map(({ logValue, fit }) => ({
       at: logValue,
       speed: fit.logSpeed,
-      weight: 1 / (model.floor ** 2 + (model.excess / fit.slope) ** 2),
+      weight:
+        1 / (model.floor ** 2 + (model.excess / fit.slope) ** 2 + (model.far * (logValue - about)) ** 2),
     }));
   const degreesOfFreedom = model.scatterWeight + Math.max(0, rows.length - 1);
   let scatter = 1;
-  let line = fitLine(rows, scatter, model, logKnee(0));
+  let line = fitLine(rows, scatter, model, about);
   // The wider the scatter, the less the trials say against the prior: each depends on the other.
   for (let round = 0; round < 5; round++) {
     scatter = Math.sqrt((model.scatterWeight + line.squares) / degreesOfFreedom);
-    line = fitLine(rows, scatter, model, logKnee(0));
+    line = fitLine(rows, scatter, model, about);
   }
   const { level, trend, centre } = line;
   let knee = logKnee(level);
@@ -90,7 +110,10 @@ export function combineFits(
 /** What the scatter leaves beyond the expected errors, as one more error of all trials' speeds. */
 function spreadOf(rows: readonly Row[], scatter: number): number {
   if (rows.length < 2 || scatter <= 1) return 0;
-  const expected = rows.reduce((sum, { weight }) => sum + 1 / weight, 0) / rows.length;
+  // Of the better half: far trials are expected to be off anyway.
+  const variances = rows.map(({ weight }) => 1 / weight).sort((a, b) => a - b);
+  const near = variances.slice(0, Math.ceil(variances.length / 2));
+  const expected = near.reduce((sum, variance) => sum + variance, 0) / near.length;
   return Math.sqrt(expected * (scatter ** 2 - 1));
 }
 

@@ -134,6 +134,14 @@ export class SearchState {
     return low < high ? { low, high } : { low: 0, high: Infinity };
   }
 
+  /** Highest load of a valid trial below the lowest that stayed invalid; 0 without one. */
+  get highestOffered(): number {
+    return this.kneeTrials.reduce(
+      (high, { value }) => (value < this.lostAt && value > high ? value : high),
+      0,
+    );
+  }
+
   get speedFits(): readonly PlacedFit[] {
     return this.fits;
   }

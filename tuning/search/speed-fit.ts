@@ -60,7 +60,9 @@ export function fitSpeed(
     else near = middle;
   }
   const logSpeed = (near + far) / 2;
-  const slope = Math.max(0, (excess(reference - 0.01) - excess(reference + 0.01)) / 0.02);
+  // Not even the widest speed explains what was measured: no fit.
+  const explained = Math.abs(logSpeed) < widest * 0.99;
+  const slope = !explained ? 0 : Math.max(0, (excess(reference - 0.01) - excess(reference + 0.01)) / 0.02);
   return { logSpeed, slope, excess: measured, modelExcess: at0 };
 }
 

@@ -38,12 +38,16 @@ const longestStep = 1.25;
 /** A trial may by chance look clear this far on the wrong side of the knee, relative. */
 const clearMargin = 0.05;
 /** After an invalid trial: so much less load. */
-const retreat = 0.85;
+const retreat = 0.6;
+/** Invalid trials in a row after which the search ends. */
+const mostLost = 3;
+/** The load generator's limit is known when what it could and could not offer differ by less than this factor. */
+const closeLimit = 1.15;
 
 export function* searchSloRate(options: SearchOptions): SearchStrategy {
   const state = new SearchState(options);
   yield* probe(state);
-  if (state.system === null && state.lostInARow < 3) yield* climb(state);
+  if (state.system === null) yield* climb(state);
   yield* approach(state);
   yield* tryGoal(state);
   return concludeSearch(state);
@@ -85,11 +89,11 @@ function* probe(state: SearchState): Trials {
 
 /** Without a law: doubles the load until the SLO is missed, in short trials. */
 function* climb(state: SearchState): Trials {
+  state.lostInARow = 0;
   for (let value = 8; state.lostInARow === 0; value *= 2) {
     if (!(yield* trial(state, shapeAt(state.options.mode, value), "locate", 0.5, 1.5))) break;
     if ((state.kneeTrials.at(-1)?.excess ?? 1) > 0) break;
   }
-  state.lostInARow = 0;
   state.update();
 }
 
@@ -98,7 +102,7 @@ function* approach(state: SearchState): Trials {
   const { budget, mode } = state.options;
   const { warmupS, measureS } = budget;
   for (let tried = 0; tried < budget.mostTrials; tried++) {
-    if (state.judged.length === 0 || state.lostInARow >= 2) return;
+    if (state.judged.length === 0 || state.lostInARow >= mostLost || clientLimited(state)) return;
     if (tried > 0 && !state.affords(warmupS + measureS)) return;
     const value = nextValue(state, tried);
     const located =
@@ -118,7 +122,7 @@ function nextValue(state: SearchState, tried: number): number {
   const { facts, mode } = state.options;
   const ceiling = Math.min(
     mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity),
-    state.lostAt * retreat,
+    offerable(state),
   );
   const { low, high } = state.clear;
   const estimate = state.kneeValue ?? (state.kneeTrials.length === 0 ? leastLoad(state) : NaN);
@@ -135,6 +139,19 @@ function nextValue(state: SearchState, tried: number): number {
     else value = low > 0 ? low * 1.5 : high < Infinity ? high / 1.5 : leastLoad(state);
   }
   return Math.max(mode === "users" ? 1 : 0.1, Math.min(value, ceiling));
+}
+
+/** After invalid trials: between what could be offered and what could not; ever lower while nothing could. */
+function offerable(state: SearchState): number {
+  if (state.lostAt === Infinity) return Infinity;
+  const offered = state.highestOffered;
+  return offered > 0 ? Math.sqrt(offered * state.lostAt) : state.lostAt * retreat;
+}
+
+/** Whether the load generator's limit is known closely, and the knee lies above it. */
+function clientLimited(state: SearchState): boolean {
+  const offered = state.highestOffered;
+  return offered > 0 && state.lostAt / offered < closeLimit && (state.kneeValue ?? 0) > offered;
 }
 
 /** A load low enough to show whether the SLO holds at all, high enough for a verdict within the window. */
