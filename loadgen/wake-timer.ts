@@ -29,7 +29,8 @@ export interface WakeTimer {
 const EARLY_TOLERANCE_MS = 0.1;
 
 /**
- * Runs in the helper thread. `state[0]` counts armings; `due[0]` is the armed time on the process's clock, `due[1]` what to subtract from
+ * Runs in the helper thread. After every sleep it looks again, whatever woke it: the notification of an arming may come when it
+ * already sleeps for that arming. `state[0]` counts armings; `due[0]` is the armed time on the process's clock, `due[1]` what to subtract from
  * hrtime to get there. The thread sleeps until the due time or until another arming.
  */
 const helperSource = `
@@ -37,14 +38,15 @@ const { workerData, parentPort } = require("node:worker_threads");
 const state = new Int32Array(workerData, 0, 1);
 const due = new Float64Array(workerData, 8, 2);
 const nowMs = () => { const [s, ns] = process.hrtime(); return s * 1e3 + ns / 1e6 - due[1]; };
-let arming = 0;
+let handled = 0;
 for (;;) {
-  Atomics.wait(state, 0, arming);
-  arming = Atomics.load(state, 0);
-  for (;;) {
-    const leftMs = due[0] - nowMs();
-    if (leftMs <= 0) { parentPort.postMessage(arming); break; }
-    if (Atomics.wait(state, 0, arming, leftMs) !== "timed-out") break;
+  const arming = Atomics.load(state, 0);
+  const leftMs = arming === handled ? Infinity : due[0] - nowMs();
+  if (leftMs > 0) {
+    Atomics.wait(state, 0, arming, leftMs);
+  } else {
+    handled = arming;
+    parentPort.postMessage(arming);
   }
 }`;
 

@@ -162,8 +162,9 @@ export class SendFlow {
     request.windowBytes = this.initialWindow;
     this.open.set(streamId, request);
     const messageBytes = this.frames.messageBytes(payloadIndex);
-    if (messageBytes <= this.connectionWindow && messageBytes <= request.windowBytes) {
-      const buffer = this.frames.acquire(payloadIndex, streamId, request.remainingMs);
+    const fits = messageBytes <= this.connectionWindow && messageBytes <= request.windowBytes;
+    const buffer = fits ? this.frames.acquire(payloadIndex, streamId, request.remainingMs) : undefined;
+    if (buffer !== undefined) {
       this.spend(request, messageBytes);
       this.socket.write(buffer, () => {
         this.frames.release(payloadIndex, buffer);
@@ -171,8 +172,10 @@ export class SendFlow {
       });
       return;
     }
+    this.socket.cork();
     this.socket.write(this.frames.headers(payloadIndex, streamId, request.remainingMs));
     this.sendMore(request);
+    this.socket.uncork();
     if (!this.isSent(request)) this.partial.push(request);
   }
 

@@ -54,7 +54,7 @@ describe("RequestFrames", () => {
     fc.assert(
       fc.property(message, streamId, fc.integer({ min: 1, max: 10_000_000 }), (content, id, timeoutMs) => {
         const frames = new RequestFrames("server.example:8001", [content]);
-        const parsed = parse(frames.acquire(0, id, timeoutMs));
+        const parsed = parse(frames.acquire(0, id, timeoutMs)!);
         expect([...parsed.streamIds]).toEqual([id]);
         expect(Object.fromEntries(parsed.fields)).toEqual({
           ":method": "POST",
@@ -101,23 +101,34 @@ describe("RequestFrames", () => {
 
   it("a buffer that a socket still holds is not used again; a released one is", () => {
     const frames = new RequestFrames("a:1", [Buffer.from("one"), Buffer.from("two")]);
-    const held = frames.acquire(0, 1, 100);
+    const held = frames.acquire(0, 1, 100)!;
     const copy = Buffer.from(held);
-    const other = frames.acquire(0, 3, 100);
-    expect(other).not.toBe(held);
-    frames.acquire(1, 5, 100);
+    const others: Buffer[] = [];
+    for (let id = 3; ; id += 2) {
+      const other = frames.acquire(0, id, 100);
+      if (other === undefined) break;
+      expect(other).not.toBe(held);
+      others.push(other);
+    }
+    expect(others).toHaveLength(7);
+    expect(frames.acquire(1, 99, 100)).toBeDefined();
     expect(held.equals(copy)).toBe(true);
     frames.release(0, held);
-    expect(frames.acquire(0, 7, 100)).toBe(held);
-    expect([...parse(held).streamIds]).toEqual([7]);
+    expect(frames.acquire(0, 101, 100)).toBe(held);
+    expect([...parse(held).streamIds]).toEqual([101]);
+    // parts can be sent while every buffer is held, and carry the same content
+    const parts = [frames.headers(0, 103, 100)];
+    frames.data(0, 103, 0, 8, (part) => parts.push(part));
+    expect(parse(Buffer.concat(parts)).body.toString("latin1", 5)).toBe("one");
   });
 
-  it("keeps few spare buffers however many were needed at once", () => {
-    const frames = new RequestFrames("a:1", [Buffer.from("one")]);
-    const many = Array.from({ length: 20 }, (_, i) => frames.acquire(0, 2 * i + 1, 100));
-    for (const buffer of many) frames.release(0, buffer);
-    const again = Array.from({ length: 20 }, (_, i) => frames.acquire(0, 2 * i + 1, 100));
-    expect(again.filter((buffer) => many.includes(buffer))).toHaveLength(2);
+  it("a large pool has one buffer a payload", () => {
+    const frames = new RequestFrames(
+      "a:1",
+      Array.from({ length: 20 }, (_, i) => Buffer.from(`${i}`)),
+    );
+    expect(frames.acquire(19, 1, 100)).toBeDefined();
+    expect(frames.acquire(19, 3, 100)).toBeUndefined();
   });
 
   it("names a payload that is not in the pool", () => {

@@ -47,6 +47,19 @@ function awaitable(): {
   return { timer, wakes: () => wakes, woken };
 }
 
+it("loses no wake-up when the notification of an arming comes while the helper already sleeps for it", async () => {
+  const { timer, woken } = awaitable();
+  const { state } = timer as unknown as { state: Int32Array };
+  for (let wake = 1; wake <= 3; wake++) {
+    timer.armAt(performance.now() + 60);
+    await pause(20);
+    // as if the process had been interrupted between counting the arming and notifying the helper
+    Atomics.notify(state, 0);
+    await woken(wake);
+  }
+  timer.close();
+});
+
 it("wakes for a time that is past, for an earlier arming instead of a later one, and not after disarm", async () => {
   const { timer, wakes, woken } = awaitable();
   timer.armAt(performance.now() - 5);
