@@ -16,7 +16,8 @@ for file in "$server"/backends/python/*; do ln -sf "$file" "$here/backends/pytho
 # A link, not a copy: the stub finds its libraries relative to its real place.
 ln -sf "$server/python_backend_stubs/3.12/triton_python_backend_stub" "$here/backends/python/"
 site=$(python3 -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))')
-export PYTHONPATH="$site:$here/backends/python" PATH="$here/bin:$(dirname "$(command -v python3)"):$PATH"
+PATH="$here/bin:$(dirname "$(command -v python3)"):$PATH"
+export PATH PYTHONPATH="$site:$here/backends/python"
 export BUNDLE="$here"
 
 pin=()
