@@ -1,29 +1,13 @@
-/** The harness itself: that it shows what mocks hide, ends in time and leaves nothing behind. */
-import { spawnSync } from "node:child_process";
+/** The harness itself: that it shows what mocks hide. harness.slow.test.ts runs it with Pulumi's own host. */
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { program } from "./fixtures/tiny/program";
 import * as harness from "./harness";
-import { diff, runStack, stackConfig, summary, tryStack, type Recording } from "./harness";
-
-/** Pulumi's Node host loads TypeScript and @pulumi/gcp: about 3 s on an idle machine, much more on a busy one. */
-const HOST_TIMEOUT_MS = 90_000;
+import { diff, runStack, stackConfig, summary, type Recording } from "./harness";
 
 const programDir = join(__dirname, "fixtures/tiny");
 const config = (overrides = {}) => stackConfig(programDir, "dev", overrides);
 const inline = { programDir, program, config: config() };
-
-/** Everything a test can see of a recording, for comparing two of them. */
-const contents = (recording: Recording) =>
-  recording.all
-    .map((registration) => ({ ...registration, sequence: 0 }))
-    .sort((a, b) => (a.urn < b.urn ? -1 : 1));
-
-/** Whether a process runs; one that ended and waits for its parent to notice does not. */
-const isAlive = (pid: number): boolean => {
-  const { stdout } = spawnSync("ps", ["-o", "stat=", "-p", String(pid)], { encoding: "utf8" });
-  return stdout.trim() !== "" && !stdout.trim().startsWith("Z");
-};
 
 describe("configuration", () => {
   it("puts the stack's values over the project's defaults, and a test's over both", () => {
@@ -102,12 +86,6 @@ describe("up", () => {
     );
   });
 
-  it("is the same in Pulumi's Node host as inline", { timeout: HOST_TIMEOUT_MS }, async () => {
-    const hosted = await runStack({ programDir, config: config(), mode: "up" });
-    expect(contents(hosted)).toEqual(contents(up));
-    expect(harness.runningHosts()).toEqual([]);
-  });
-
   it("has nothing to do the second time", async () => {
     const second = await runStack({ ...inline, mode: "up", prior: up });
     expect(diff(up, second)).toEqual([]);
@@ -158,42 +136,8 @@ describe("up", () => {
   });
 });
 
-describe("programs that go wrong", { timeout: HOST_TIMEOUT_MS }, () => {
-  it("reports what the program threw", async () => {
-    const failed = await tryStack({ programDir, config: config({ behaviour: "throw" }), mode: "up" });
-    expect(failed.exitCode).toBe(32);
-    expect(failed.recording.complaints.join()).toContain("thrown on purpose");
-  });
-
-  it("reports a resource that the provider refuses, and nothing that depends on it is registered", async () => {
-    const failOn = ({ type }: { type: string }) =>
-      type.endsWith(":NodePool") ? "googleapi: Error 403: quota" : undefined;
-    const failed = await tryStack({ programDir, config: config(), mode: "up", failOn });
-    expect(failed.error).toBeDefined();
-    expect(failed.recording.complaints).toEqual(["googleapi: Error 403: quota"]);
-    expect(failed.recording.ofType("kubernetes:apps/v1:Deployment")).toEqual([]);
-  });
-
-  it("names the time and the last resource when a program hangs, and kills it and what it has started", async () => {
-    const stuck = join(__dirname, "fixtures/stuck");
-    const hanging = tryStack({
-      programDir: stuck,
-      config: stackConfig(stuck, undefined),
-      mode: "up",
-      timeoutS: 4,
-    });
-    const error = await hanging.then(() => undefined).catch((reason: unknown) => reason as Error);
-    expect(error).toBeInstanceOf(harness.ProgramTimeout);
-    expect(error?.message).toContain(
-      "did not end within 4 s. 1 resources registered, the last urn:pulumi:dev::stuck::pulumi:pulumi:Stack::stuck-dev",
-    );
-    expect(harness.runningHosts()).toEqual([]);
-    const pid = Number(/grandchild (\d+)/.exec(error?.message ?? "")?.[1]);
-    expect(pid).toBeGreaterThan(1);
-    await expect.poll(() => isAlive(pid)).toBe(false);
-  });
-
-  it("says what the stub lacks instead of leaving the program waiting", async () => {
+describe("what the stub lacks", () => {
+  it("is said, instead of leaving the program waiting", async () => {
     const outputs = {
       "gcp:container/cluster:Cluster": () => {
         throw new Error("no answer for clusters");
