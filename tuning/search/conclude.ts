@@ -1,6 +1,7 @@
 /** From a search's knowledge to the variant's outcome. */
 import { diagnose } from "../diagnosis/diagnose";
 import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
+import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
 import { type Knee, kneeOf, spedUp } from "./model-knee";
 import { quantileMsOf } from "./quantile-excess";
@@ -56,6 +57,9 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   if (state.kneeTrials.length === 0) {
     return nothing(`No trial of ${variant.name} near its limit was valid: there is only a prediction.`);
   }
+  const bracket = bracketOf(state);
+  if (contradicts(state.kneeValue, bracket) && !limitedByClient(state))
+    return bracketed(state, bracket, base);
   if (estimate === null || system === null) return nothing(noRate(state));
   const logSpeed = estimate.logSpeed;
   const at = (speed: number, guess: number): Knee | null =>
@@ -101,21 +105,27 @@ export function concludeSearch(state: SearchState): VariantOutcome {
 /** Trials this far below the knee do not show it. */
 const farBelow = 0.93;
 
+/** Whether the knee lies above what could be offered. */
+function limitedByClient(state: SearchState): boolean {
+  return (
+    state.kneeValue !== null &&
+    bracketOf(state).missed === Infinity &&
+    offerableLimit(state) < state.kneeValue
+  );
+}
+
 /** What the load generator can offer at most, if that kept the search away from the knee; else null. */
 function clientLimitOf(state: SearchState, knee: Knee): number | null {
-  const { facts, mode } = state.options;
-  const limit = Math.min(mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity), state.lostAt);
+  const limit = offerableLimit(state);
   const highest = Math.max(...state.kneeTrials.map(({ value }) => value));
   return limit < Infinity && highest < knee.value * farBelow ? limit : null;
 }
 
+/** What every outcome of a search says, whatever was found. */
+type Base = Omit<VariantOutcome, "sloRate" | "operatingRate" | "fittedLaw" | "diagnosis" | "note">;
+
 /** The load generator was the limit: the highest rate that held, and no more than a prediction above it. */
-function capped(
-  state: SearchState,
-  predictedHigh: number,
-  limit: number,
-  base: Omit<VariantOutcome, "sloRate" | "operatingRate" | "fittedLaw" | "diagnosis" | "note">,
-): VariantOutcome {
+function capped(state: SearchState, predictedHigh: number, limit: number, base: Base): VariantOutcome {
   const unit = state.options.mode === "users" ? "users" : "requests/s";
   const passed = state.kneeTrials
     .filter(({ judged }) => judged.verdict === "pass")
@@ -134,6 +144,40 @@ function capped(
     fittedLaw: state.fitted?.law ?? null,
     diagnosis: { cause: "client-bound", summary, evidence: {}, nextMove: null },
     note: `The SLO rate lies above what could be offered: the figure is the highest rate that held, not the limit.`,
+  };
+}
+
+/**
+ * The model did not fit: the answer is what trials showed, with their bracket as the interval, and no cause is named from a model that
+ * is wrong.
+ */
+function bracketed(state: SearchState, { held, missed }: TrialBracket, base: Base): VariantOutcome {
+  const fittedLaw = null;
+  if (held === 0) {
+    const note = noRate(state);
+    return { ...base, sloRate: null, operatingRate: null, fittedLaw, diagnosis: unknown(note), note };
+  }
+  const heldTrial = state.kneeTrials.find(({ value }) => value === held)!.judged;
+  const scale = heldTrial.ratePerS / held;
+  const sloRate: Interval = {
+    estimate: held * scale,
+    low: held * scale,
+    high: (missed === Infinity ? held : missed) * scale,
+    level: intervalLevel,
+  };
+  const note =
+    "The service model that was fitted to this server predicts another rate than its trials show, so the figure is the highest rate " +
+    "that held in a trial, and no cause is derived.";
+  return {
+    ...base,
+    sloRate,
+    operatingRate: heldTrial.ratePerS,
+    p95Ms: quantileMsOf(heldTrial.result.load, state.options.slo),
+    meanBatch: heldTrial.result.server.meanBatch,
+    gpuBusy: heldTrial.result.server.gpuBusy,
+    fittedLaw,
+    diagnosis: unknown(note),
+    note,
   };
 }
 

@@ -7,6 +7,7 @@ import type { Variant } from "../../model-repo/variant";
 import type { ServiceLaw } from "../../serving-model/service-law";
 import type { SearchStrategy, SystemFacts } from "../outcome";
 import type { Slo, TrialResult, TrialSpec } from "../trial";
+import { bracketOf, contradicts, offerableLimit } from "./bracket";
 import type { SearchBudget } from "./budget";
 import { concludeSearch, intervalOf } from "./conclude";
 import { type LoadMode, shapeAt } from "./load-axis";
@@ -37,6 +38,9 @@ const goalNear = 1.15;
 const longestStep = 1.25;
 /** A trial may by chance look clear this far on the wrong side of the knee, relative. */
 const clearMargin = 0.05;
+/** Bisection ends at a bracket this narrow, or after so many trials (beyond the budget: a wrong model must not end as an answer). */
+const bracketWidth = 1.05;
+const mostBisections = 10;
 /** After an invalid trial: so much less load. */
 const retreat = 0.6;
 /** Invalid trials in a row after which the search ends. */
@@ -49,6 +53,7 @@ export function* searchSloRate(options: SearchOptions): SearchStrategy {
   yield* probe(state);
   if (state.system === null) yield* climb(state);
   yield* approach(state);
+  yield* bisect(state);
   yield* tryGoal(state);
   return concludeSearch(state);
 }
@@ -116,6 +121,32 @@ function* approach(state: SearchState): Trials {
     ).length;
     if (near >= budget.leastTrials && interval.relativeHalfWidth <= budget.targetHalfWidth) return;
   }
+}
+
+/** Where the model contradicts the trials (or there is no model): bisection in log load, judged by the trials alone. */
+function* bisect(state: SearchState): Trials {
+  const { budget, mode } = state.options;
+  if (state.kneeTrials.length === 0 || clientLimited(state)) return;
+  for (let tried = 0; tried < mostBisections; tried++) {
+    const bracket = bracketOf(state);
+    const { held, missed, highest } = bracket;
+    if (!contradicts(state.kneeValue, bracket) || missed / held < bracketWidth) return;
+    const value =
+      missed === Infinity
+        ? Math.max(highest * 2, probedRate(state) / 2)
+        : held > 0
+          ? Math.sqrt(held * missed)
+          : Math.min(missed / 2, Math.max(missed / 8, probedRate(state) / 2));
+    if (value < leastLoad(state) || value >= offerableLimit(state)) return;
+    // The model is not fitted again: where the trials contradict it, more of them do not mend it.
+    yield* trial(state, shapeAt(mode, value), "locate", budget.warmupS, budget.measureS);
+  }
+}
+
+/** Highest throughput of the probes, requests/s; 0 without one. Every server holds less than that within its SLO. */
+function probedRate(state: SearchState): number {
+  const probes = state.judged.filter(({ spec }) => spec.purpose === "probe");
+  return state.options.mode === "users" ? 0 : Math.max(0, ...probes.map(({ ratePerS }) => ratePerS));
 }
 
 function nextValue(state: SearchState, tried: number): number {

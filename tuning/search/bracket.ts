@@ -1,0 +1,48 @@
+/**
+ * What the trials alone say, without a model: the highest rate that held and the lowest that did not. A fitted model places the knee
+ * between them more precisely than bisection could; where it places it elsewhere, the model is wrong and the trials are right.
+ */
+import type { SearchState } from "./search-state";
+
+export interface TrialBracket {
+  /** Highest load whose trial held the SLO and lies below every load that clearly missed it; 0 when there is none. */
+  readonly held: number;
+  /** Lowest load whose trial clearly missed the SLO; Infinity when there is none. */
+  readonly missed: number;
+  /** Highest load that was tried; 0 when there is none. */
+  readonly highest: number;
+}
+
+/** ln(quantile / bound) from which a miss is no matter of chance: a tenth over the bound. */
+const clearMiss = 0.1;
+
+export function bracketOf(state: SearchState): TrialBracket {
+  const missed = Math.min(
+    ...state.kneeTrials.filter(({ excess }) => excess > clearMiss).map(({ value }) => value),
+  );
+  const held = Math.max(
+    0,
+    ...state.kneeTrials
+      .filter(({ excess, value }) => excess <= 0 && value < missed)
+      .map(({ value }) => value),
+  );
+  return { held, missed, highest: Math.max(0, ...state.kneeTrials.map(({ value }) => value)) };
+}
+
+/** The knee may lie this far outside the trials' bracket by chance: the trials are short, and the model averages over them. */
+const tolerance = 0.04;
+
+/** A knee this far above every trial has not been seen by any. */
+const unseen = 1.08;
+
+/** Whether the model's knee contradicts the trials, lies where no trial has been, or there is none. */
+export function contradicts(kneeValue: number | null, { held, missed, highest }: TrialBracket): boolean {
+  if (kneeValue === null) return true;
+  if (kneeValue > highest * unseen) return true;
+  return kneeValue > missed * (1 + tolerance) || kneeValue < held * (1 - tolerance);
+}
+
+/** Load that the load generator cannot offer, as far as is known; Infinity when no limit is known. */
+export function offerableLimit({ options: { facts, mode }, lostAt }: SearchState): number {
+  return Math.min(mode === "users" ? Infinity : (facts.clientCeilingPerS ?? Infinity), lostAt);
+}
