@@ -26,6 +26,10 @@ beforeAll(async () => {
 });
 afterAll(() => environment.close());
 
+/** Pods of the driver's DaemonSet. */
+const installers = (): Promise<KubeObject[]> =>
+  environment.api.list("/api/v1/namespaces/kube-system/pods?labelSelector=k8s-app=nvidia-driver-installer");
+
 /** Names of the variants in the repository, the served one first. */
 async function variantNames(): Promise<string[]> {
   const { repositoryVariants } = await stack.outputs();
@@ -50,7 +54,7 @@ describe("from nothing", () => {
 
   it("refuses to wake before the models are converted, and says what to do", async () => {
     await set("asleep", "false");
-    expect((await failing(preview(stack))).text).toContain("convert the model first (npm run convert)");
+    expect((await failing(preview(stack))).text).toContain("convert the model first");
   });
 
   it("wakes with one T4 node, which gets its driver from the DaemonSet", async () => {
@@ -119,10 +123,7 @@ describe("on the scheduler", () => {
   });
 
   it("the installer runs on every T4 node and nowhere else", async () => {
-    const installers = await environment.api.list(
-      "/api/v1/namespaces/kube-system/pods?labelSelector=k8s-app=nvidia-driver-installer",
-    );
-    expect(installers.map(nodeOf).sort()).toEqual(await gpuNodes(environment.api));
+    expect((await installers()).map(nodeOf).sort()).toEqual(await gpuNodes(environment.api));
   });
 
   it("takes every manifest with strict field validation", async () => {
@@ -181,6 +182,7 @@ describe("changes", () => {
     const replaced = steps.filter((step) => step.op.includes("replace")).map((step) => step.name);
     expect(new Set(replaced)).toEqual(new Set(["gpu-pool"]));
     expect(summary({ steps }).filter((step) => step.startsWith("delete "))).toEqual(["delete gpu-driver"]);
+    expect(await installers()).toEqual([]);
     const after = await gpuNodes(environment.api);
     expect(after.filter((node) => before.includes(node))).toEqual([]);
     await until("Triton runs on the new node", async () =>
@@ -234,18 +236,40 @@ describe("what somebody changed with kubectl", () => {
     expect(image()).toBe(own);
   });
 
-  it("is not overwritten when another manager owns it: the explanation says how to go on", async () => {
-    run("-n", "load", "scale", "deployment/load-controller", "--replicas=0");
-    expect(summary(await refresh(stack))).toEqual(["update load-controller"]);
-    const { text } = await failing(up(stack));
-    const [explanation] = explain({ ...noEvidence, pulumiOutput: text });
-    expect(explanation?.gate).toBe("field-conflict");
-    expect(explanation?.summary).toContain("kubectl has changed .spec.replicas");
-    // As the explanation says: the stack's value, set with the same tool, ends the conflict.
-    run("-n", "load", "scale", "deployment/load-controller", "--replicas=1");
-    await up(stack);
-    expect(summary(await preview(stack))).toEqual([]);
-  });
+  it.each(["a scale by hand", "another manager's value"])(
+    "is not overwritten elsewhere: %s stops the update, and the explanation says how to go on",
+    async (what) => {
+      const image = run(
+        "-n",
+        "monitoring",
+        "get",
+        "deployment/grafana",
+        "-o",
+        "jsonpath={.spec.template.spec.containers[0].image}",
+      );
+      const change = (replicas: number, newImage: string) =>
+        what === "a scale by hand"
+          ? run("-n", "monitoring", "scale", "deployment/grafana", `--replicas=${replicas}`)
+          : run(
+              "-n",
+              "monitoring",
+              "set",
+              "image",
+              "deployment/grafana",
+              `grafana=${newImage}`,
+              "--field-manager=platform-team",
+            );
+      change(0, "elsewhere/image:1");
+      expect(summary(await refresh(stack))).toEqual(["update grafana"]);
+      const { text } = await failing(up(stack));
+      const [explanation] = explain({ ...noEvidence, pulumiOutput: text });
+      expect(explanation?.gate).toBe("field-conflict");
+      // As the explanation says: the stack's value, set with the same tool, ends the conflict.
+      change(1, image);
+      await up(stack);
+      expect(summary(await preview(stack))).toEqual([]);
+    },
+  );
 });
 
 describe("to nothing", () => {

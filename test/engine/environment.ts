@@ -91,7 +91,6 @@ async function outcome(child: ChildProcess): Promise<Outcome> {
 /** A pretended Google project with the means to deploy stacks to it. */
 export class Environment {
   private readonly providers: StandInProvider[] = [];
-  private readonly stacks: Stack[] = [];
   private debugProviders = "";
 
   private constructor(
@@ -179,7 +178,6 @@ export class Environment {
       },
     );
     await stack.setAllConfig(config);
-    this.stacks.push(stack);
     return stack;
   }
 

@@ -178,11 +178,10 @@ export class Gke {
 
   /** Ends all clusters that are still there. */
   async close(): Promise<void> {
-    for (const { cluster, timer } of this.running.values()) {
-      clearInterval(timer);
-      await cluster.stop();
-    }
+    const all = [...this.running.values()];
     this.running.clear();
+    for (const { timer } of all) clearInterval(timer);
+    await Promise.all(all.map(({ cluster }) => cluster.stop()));
   }
 
   private pool(thing: Thing): Pool {
