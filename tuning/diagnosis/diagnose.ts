@@ -6,7 +6,7 @@ import type { Variant } from "../../model-repo/variant";
 import { payloadBytesOf } from "../../serving-model/t4";
 import type { ServiceLaw } from "../../serving-model/service-law";
 import type { FittedLaw } from "../identify/identify";
-import type { Diagnosis, NextMove, SystemFacts } from "../outcome";
+import type { Diagnosis, SystemFacts } from "../outcome";
 import type { ModelledSystem } from "../search/model-knee";
 import type { LoadMode } from "../search/load-axis";
 import type { Cause, ServerWindow, Slo } from "../trial";
@@ -42,12 +42,13 @@ const causeOf: Readonly<Record<Resource, Cause>> = {
   outside: "client-bound",
 };
 
-const words: Readonly<Record<Resource, string>> = {
-  gpu: "GPU phase",
-  host: "host phase",
-  wire: "way into the node",
-  "queue-delay": "queue delay",
-  outside: "time outside the node",
+/** The resource in words, and what 10 % of it would be less of. */
+const words: Readonly<Record<Resource, { readonly name: string; readonly time: string }>> = {
+  gpu: { name: "The GPU", time: "GPU time" },
+  host: { name: "The host phase", time: "host time" },
+  wire: { name: "The link into the node", time: "link time" },
+  "queue-delay": { name: "The queue delay", time: "queue delay" },
+  outside: { name: "The time outside the node", time: "time outside the node" },
 };
 
 export function diagnose(input: DiagnosisInput): Diagnosis {
@@ -88,13 +89,13 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
   }
   if (!fitted.identified.phases && (first.resource === "gpu" || first.resource === "host")) {
     const summary =
-      "The execution of batches limits the SLO rate, but the server reports no execution times: whether the host or the GPU phase is " +
-      `the cause cannot be told. ${moveSentence(nextMove)}`;
+      "The execution of batches limits the SLO rate, but the server reports no execution times: whether the host or the " +
+      "GPU phase is the cause cannot be told.";
     return { cause: "none", summary, evidence, nextMove };
   }
   const client = first.resource === "wire" && isClientCeiling(input);
   const cause = client ? "client-bound" : causeOf[first.resource];
-  return { cause, summary: summaryOf(cause, first, second, nextMove), evidence, nextMove };
+  return { cause, summary: summaryOf(cause, first, second), evidence, nextMove };
 }
 
 /** Whether the ceiling before the node is what the load generator is known to be able to offer. */
@@ -103,18 +104,13 @@ function isClientCeiling({ facts, system }: DiagnosisInput): boolean {
   return facts.clientCeilingPerS !== null && ceiling >= facts.clientCeilingPerS * (1 - sameCeiling);
 }
 
-function summaryOf(cause: Cause, first: Relief, second: Relief | undefined, nextMove: NextMove): string {
-  const name = cause.charAt(0).toUpperCase() + cause.slice(1);
-  const relief = `${percent(reliefShare)} less of the ${words[first.resource]} would raise the SLO rate by ${percent(first.gain)}`;
+function summaryOf(cause: Cause, first: Relief, second: Relief | undefined): string {
+  const limit = cause === "client-bound" ? "What the load generator can offer" : words[first.resource].name;
   const other =
     second !== undefined && second.gain >= leastGain
-      ? `, of the ${words[second.resource]} by ${percent(second.gain)}`
-      : "";
-  return `${name}: ${relief}${other}. ${moveSentence(nextMove)}`;
-}
-
-function moveSentence({ change, predictedGain, predictedSloRate }: NextMove): string {
-  return `Next: ${change}, predicted ${predictedGain >= 0 ? "+" : ""}${percent(predictedGain)} (${rate(predictedSloRate)}).`;
+      ? `, 10 % less ${words[second.resource].time} by ${percent(second.gain)}`
+      : "; nothing else would raise it by much";
+  return `${limit} is the limit: ${percent(reliefShare)} less ${words[first.resource].time} would raise the SLO rate by ${percent(first.gain)}${other}.`;
 }
 
 function evidenceOf(
@@ -124,7 +120,7 @@ function evidenceOf(
   const { law } = system.server;
   const evidence: Record<string, string> = {};
   for (const { resource, gain } of gains) {
-    evidence[`SLO rate with ${percent(reliefShare)} less ${words[resource]}`] =
+    evidence[`SLO rate with ${percent(reliefShare)} less ${words[resource].time}`] =
       `${gain >= 0 ? "+" : ""}${percent(gain)}`;
   }
   const server = nearest?.server;
@@ -136,7 +132,7 @@ function evidenceOf(
   }
   const bytes = payloadBytesOf(variant.artefact.input);
   evidence["input at the SLO rate"] = `${((sloRate * bytes * 8) / 1e9).toFixed(2)} Gbit/s`;
-  evidence["way into the node"] = Number.isFinite(law.ingressRequestsPerS)
+  evidence["link into the node"] = Number.isFinite(law.ingressRequestsPerS)
     ? `at most ${rate(law.ingressRequestsPerS)}`
     : "no ceiling reached";
   evidence["fitted execution of b images"] =

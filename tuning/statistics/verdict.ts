@@ -52,7 +52,7 @@ function decide(spec: TrialSpec, { load }: TrialResult): Decision {
       share: null,
     };
   }
-  if (load.total.planned === 0) {
+  if (load.intervals.every(({ planned }) => planned === 0)) {
     return {
       verdict: "undecided",
       reason: "No request was planned in the window: no data is never a pass.",
