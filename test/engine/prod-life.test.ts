@@ -8,7 +8,7 @@ import type { KubeObject } from "./cluster/kube-api";
 import { setFate } from "./cluster/fate";
 import { gpuNodes, largestDuring, nodeOf, podsOf } from "./cluster/pods";
 import { checkout, Environment } from "./environment";
-import { destroy, failing, preview, refresh, summary, up } from "./operations";
+import { destroy, preview, refresh, summary, up } from "./operations";
 
 /** The life of a prod stack: protected, two servers on two GPU nodes. Each test goes on where the one before it ended. */
 let environment: Environment;
