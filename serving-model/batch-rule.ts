@@ -25,8 +25,8 @@ export class BatchRule {
   readonly dynamicBatching: boolean;
   /** Largest preferred size; max_batch_size when none is set. */
   readonly largestPreferred: number;
-  /** preferredUpTo[q]: largest preferred size <= q; 0 when there is none. */
-  private readonly preferredUpTo: Int32Array;
+  /** [q]: largest preferred size <= q; 0 when there is none. */
+  private readonly preferredSizes: Int32Array;
 
   /** @throws RangeError naming the setting that is wrong. */
   constructor(settings: BatchRuleSettings) {
@@ -51,14 +51,26 @@ export class BatchRule {
     this.dynamicBatching = settings.dynamicBatching;
     const preferred = preferredBatchSizes.length > 0 ? preferredBatchSizes : [maxBatchSize];
     this.largestPreferred = Math.max(...preferred);
-    this.preferredUpTo = new Int32Array(maxBatchSize + 1);
+    this.preferredSizes = new Int32Array(maxBatchSize + 1);
     for (let size = 1; size <= maxBatchSize; size++) {
-      this.preferredUpTo[size] = preferred.includes(size) ? size : this.preferredUpTo[size - 1]!;
+      this.preferredSizes[size] = preferred.includes(size) ? size : this.preferredSizes[size - 1]!;
     }
   }
 
   isPreferred(images: number): boolean {
-    return images > 0 && this.preferredUpTo[images] === images;
+    return images > 0 && this.preferredSizes[images] === images;
+  }
+
+  /** Largest preferred size that `images` reaches; 0 when it reaches none. */
+  preferredUpTo(images: number): number {
+    return this.preferredSizes[images]!;
+  }
+
+  /** Smallest preferred size above `images`; the smallest of all when there is none above. */
+  preferredAbove(images: number): number {
+    const { preferredSizes, maxBatchSize } = this;
+    for (let size = images + 1; size <= maxBatchSize; size++) if (preferredSizes[size] === size) return size;
+    return preferredSizes.find((size) => size > 0)!;
   }
 
   /**
@@ -69,7 +81,7 @@ export class BatchRule {
     if (!this.dynamicBatching) return 1;
     const fits = queued < this.maxBatchSize ? queued : this.maxBatchSize;
     if (delayOver && this.queueDelayUs > 0) return fits;
-    const preferred = this.preferredUpTo[fits]!;
+    const preferred = this.preferredSizes[fits]!;
     if (preferred > 0) return preferred;
     return this.queueDelayUs === 0 ? fits : 0;
   }

@@ -3,15 +3,23 @@
  * in flat arrays and with one step a batch. It gives the same executions as NodeModel (a test holds it to that), a hundred
  * times faster than one event a request would.
  */
-import { BatchRule, type BatchRuleSettings } from "./batch-rule";
+import type { SimulatedShape } from "./arrival-source";
+import type { BatchRuleSettings } from "./batch-rule";
 import type { PhaseVariation } from "./node-model";
-import { ArrivalSource, type SimulatedShape } from "./arrival-source";
+import { NodeRun } from "./node-run";
+import { PayloadRun } from "./payload-run";
 import { checkLaw, type ServiceLaw } from "./service-law";
-import { WindowStats, type SimulationResult } from "./window-stats";
+import type { SimulationResult } from "./window-stats";
 
 export interface SimulatedServer extends BatchRuleSettings {
   readonly instanceCount: number;
   readonly law: ServiceLaw;
+  /**
+   * How batches are made while all instances are busy. `idle`: not at all, an instance that gets free takes what is queued then, as in
+   * the inference server of 2019 that the documents measured. `payload`: they are made up beforehand, as in Triton since 2021 (see
+   * payload-run.ts). Default `idle`.
+   */
+  readonly scheduler?: "idle" | "payload";
   /** Default: nominal times. */
   readonly variation?: PhaseVariation;
 }
@@ -33,7 +41,8 @@ export interface SimulatedLoad {
 /** @throws RangeError naming the setting that is wrong. */
 export function simulate(server: SimulatedServer, load: SimulatedLoad): SimulationResult {
   check(server, load);
-  const run = new Run(server, load);
+  const isPayload = server.scheduler === "payload" && server.dynamicBatching;
+  const run = isPayload ? new PayloadRun(server, load) : new IdleRun(server, load);
   while (run.step());
   return run.stats.result();
 }
@@ -48,54 +57,8 @@ function check(server: SimulatedServer, load: SimulatedLoad): void {
   if (!(load.sloBoundMs > 0)) throw new RangeError(`sloBoundMs is ${load.sloBoundMs}; it must be > 0.`);
 }
 
-/**
- * State of one simulation. Requests lie in a ring, in order of arrival; [taken, ready) are queued in the batcher, [ready, tail)
- * are still on the link. An instance that executes holds a range before `taken`.
- */
-class Run {
-  readonly stats: WindowStats;
-  private readonly source: ArrivalSource;
-  private readonly rule: BatchRule;
-  private readonly hostUsPerImage: number;
-  private readonly gpuUsPerBatch: number;
-  private readonly gpuUsPerImage: number;
-  private readonly linkUs: number;
-  private readonly variation: PhaseVariation | undefined;
-
-  private planned = new Float64Array(1024);
-  private enqueued = new Float64Array(1024);
-  private mask = 1023;
-  private taken = 0;
-  private ready = 0;
-  private tail = 0;
-  private linkFreeUs = 0;
-  private gpuFreeUs = 0;
-  private nowUs = 0;
-
-  // Per instance: start of its range, images, times. hostEnd is Infinity unless in the host phase; freeAt is Infinity in it.
-  private readonly start: Float64Array;
-  private readonly images: Int32Array;
-  private readonly startUs: Float64Array;
-  private readonly hostEndUs: Float64Array;
-  private readonly freeAtUs: Float64Array;
-
-  constructor(server: SimulatedServer, load: SimulatedLoad) {
-    this.rule = new BatchRule(server);
-    this.hostUsPerImage = server.law.hostMsPerImage * 1000;
-    this.gpuUsPerBatch = server.law.gpuMsPerBatch * 1000;
-    this.gpuUsPerImage = server.law.gpuMsPerImage * 1000;
-    this.linkUs = 1e6 / server.law.ingressRequestsPerS;
-    this.variation = server.variation;
-    const k = server.instanceCount;
-    this.start = new Float64Array(k);
-    this.images = new Int32Array(k);
-    this.startUs = new Float64Array(k);
-    this.hostEndUs = new Float64Array(k).fill(Infinity);
-    this.freeAtUs = new Float64Array(k);
-    this.source = new ArrivalSource(load.shape, load.seed, (load.warmupS + load.measureS) * 1e6);
-    this.stats = new WindowStats(load, server.maxBatchSize);
-  }
-
+/** Instances take from the queue when they get free. */
+class IdleRun extends NodeRun {
   /** Does the next thing that happens: an execution starts, or a host phase ends. False when nothing is left. */
   step(): boolean {
     const { hostEndUs, freeAtUs } = this;
@@ -157,71 +120,5 @@ class Run {
     }
     this.nowUs = atUs;
     return size;
-  }
-
-  /** When the first request that is still on the link gets queued; Infinity when none is planned up to `limitUs`. */
-  private nextEnqueuedUs(limitUs: number): number {
-    if (this.ready < this.tail) return this.enqueued[this.ready & this.mask]!;
-    const { source } = this;
-    while (source.nextUs <= limitUs && source.nextUs < Infinity) {
-      const plannedUs = source.nextUs;
-      source.advance();
-      if (!this.stats.admit(plannedUs)) continue;
-      if (this.tail - this.oldest() > this.mask) this.grow();
-      const at = this.tail++ & this.mask;
-      this.planned[at] = plannedUs;
-      this.linkFreeUs = (plannedUs > this.linkFreeUs ? plannedUs : this.linkFreeUs) + this.linkUs;
-      this.enqueued[at] = this.linkFreeUs;
-      return this.linkFreeUs;
-    }
-    return Infinity;
-  }
-
-  private dispatch(instance: number, size: number): void {
-    this.start[instance] = this.taken;
-    this.images[instance] = size;
-    this.taken += size;
-    this.startUs[instance] = this.nowUs;
-    this.freeAtUs[instance] = Infinity;
-    const nominalUs = this.hostUsPerImage * size;
-    this.hostEndUs[instance] =
-      this.nowUs + (this.variation === undefined ? nominalUs : this.variation(nominalUs, "host", this.nowUs));
-  }
-
-  private enterGpu(instance: number, hostEndUs: number): void {
-    if (hostEndUs > this.nowUs) this.nowUs = hostEndUs;
-    const size = this.images[instance]!;
-    const gpuStartUs = hostEndUs > this.gpuFreeUs ? hostEndUs : this.gpuFreeUs;
-    const nominalUs = this.gpuUsPerBatch + this.gpuUsPerImage * size;
-    const endUs =
-      gpuStartUs + (this.variation === undefined ? nominalUs : this.variation(nominalUs, "gpu", gpuStartUs));
-    this.gpuFreeUs = endUs;
-    this.freeAtUs[instance] = endUs;
-    this.hostEndUs[instance] = Infinity;
-    this.stats.execution(size, this.startUs[instance]!, hostEndUs, gpuStartUs, endUs);
-    this.stats.answer(this.planned, this.enqueued, this.start[instance]!, size, this.mask);
-    if (this.source.closed) this.source.answered(endUs, size);
-  }
-
-  /** First ring position that is still needed. */
-  private oldest(): number {
-    let oldest = this.taken;
-    for (let i = 0; i < this.start.length; i++) {
-      if (this.hostEndUs[i]! < Infinity && this.start[i]! < oldest) oldest = this.start[i]!;
-    }
-    return oldest;
-  }
-
-  private grow(): void {
-    const mask = this.mask * 2 + 1;
-    const planned = new Float64Array(mask + 1);
-    const enqueued = new Float64Array(mask + 1);
-    for (let position = this.oldest(); position < this.tail; position++) {
-      planned[position & mask] = this.planned[position & this.mask]!;
-      enqueued[position & mask] = this.enqueued[position & this.mask]!;
-    }
-    this.planned = planned;
-    this.enqueued = enqueued;
-    this.mask = mask;
   }
 }

@@ -95,7 +95,11 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
     identity: `${server} ${addresses[0]}`,
     control,
     load,
-    facts: { wireCeilingPerS: null, clientCeilingPerS: maxRatePerS },
+    facts: {
+      wireCeilingPerS: null,
+      clientCeilingPerS: maxRatePerS,
+      scheduler: dilation === null ? "payload" : "idle",
+    },
     workers,
     notes: notesOf(metrics, maxRatePerS),
     endpoints: () => endpoints,

@@ -1,5 +1,6 @@
 /** What the sweep concludes about one variant. Rates in requests per second per replica, undilated. */
 import type { ServiceLaw } from "../serving-model/service-law";
+import type { SimulatedServer } from "../serving-model/simulate";
 import type { Cause, TrialResult, TrialSpec, Verdict } from "./trial";
 
 /** A two-sided interval. */
@@ -67,6 +68,8 @@ export interface VariantOutcome {
 export interface SystemFacts {
   /** Known ceiling of the path between load generator and server, requests per second; null when unknown. */
   readonly wireCeilingPerS: number | null;
+  /** How the server makes its batches; see SimulatedServer. Default: as the simulated T4 does, `idle`. */
+  readonly scheduler?: SimulatedServer["scheduler"];
   /** Largest rate that the load generator can offer, requests per second undilated; null when unknown. */
   readonly clientCeilingPerS: number | null;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ModelConfig } from "../../model-repo/config-types";
+import { simulate } from "../../serving-model/simulate";
 import recorded from "../local-triton/fixtures/batching.json";
 import { inferSmall, sleep, testConfig, type TestModel } from "../local-triton/support";
 import { startLocalSubject, startTritonSubject, type Subject } from "./harness/subjects";
@@ -39,19 +40,26 @@ function* gaps(meanMs: number, seed: number): Generator<number> {
 
 const SECONDS = 8;
 
-/** The same Poisson arrivals to both servers at the same moments. */
-async function load(servers: readonly Subject[], ratePerS: number): Promise<void> {
+/** The same Poisson arrivals to all servers at the same moments. Returns when they were sent, microseconds from the first. */
+async function load(
+  servers: readonly Subject[],
+  ratePerS: number,
+  seconds = SECONDS,
+): Promise<Float64Array<ArrayBuffer>> {
   const pending: Promise<unknown>[] = [];
+  const sentUs: number[] = [];
   const from = performance.now();
   let plannedMs = 0;
   for (const gapMs of gaps(1000 / ratePerS, 7)) {
     plannedMs += gapMs;
-    if (plannedMs > SECONDS * 1000) break;
+    if (plannedMs > seconds * 1000) break;
     const waitMs = from + plannedMs - performance.now();
     if (waitMs > 1) await sleep(waitMs);
+    sentUs.push((performance.now() - from) * 1000);
     for (const { client } of servers) pending.push(inferSmall(client, pending.length));
   }
   await Promise.all(pending);
+  return Float64Array.from(sentUs);
 }
 
 /** Loads below, near and above what one image at a time could pass, with and without preferred sizes and delay. */
@@ -100,6 +108,41 @@ describe("batch sizes under load", () => {
     expect(distance(ours!, real!), shown).toBeLessThan(0.15);
     // A comparison of two servers that never batch would say nothing.
     expect(meanOf(real!), shown).toBeGreaterThan(1.5);
+  });
+});
+
+describe("batch sizes near the limit", () => {
+  it("are those of Triton's payload scheduler in simulation, not those of an instance that takes what is queued", async () => {
+    const model = {
+      hostMsPerImage: 1,
+      gpuMsPerBatch: 40,
+      gpuMsPerImage: 6,
+      config: { max_batch_size: 16, dynamic_batching: { max_queue_delay_microseconds: 20_000 } },
+    };
+    const server = await startTritonSubject([model]);
+    // 105 requests/s are the most that full batches pass.
+    const timesUs = await load([server], 90, 20);
+    const real = await batchesOf(server);
+    const simulated = (scheduler: "payload" | "idle"): Map<number, number> => {
+      const { batchSizes } = simulate(
+        {
+          scheduler,
+          maxBatchSize: 16,
+          preferredBatchSizes: [],
+          queueDelayUs: 20_000,
+          instanceCount: 1,
+          dynamicBatching: true,
+          law: { hostMsPerImage: 1, gpuMsPerBatch: 40, gpuMsPerImage: 6, ingressRequestsPerS: Infinity },
+        },
+        { shape: { kind: "listed", timesUs }, seed: 1, warmupS: 0, measureS: 60, sloBoundMs: 300 },
+      );
+      return new Map([...batchSizes.entries()].filter(([, count]) => count > 0));
+    };
+    const [payload, idle] = [simulated("payload"), simulated("idle")];
+    const shown = JSON.stringify({ real: [...real], payload: [...payload], idle: [...idle] });
+    expect(distance(real, payload), shown).toBeLessThan(0.2);
+    expect(distance(real, payload), shown).toBeLessThan(distance(real, idle) - 0.05);
+    expect(meanOf(payload) / meanOf(real), shown).toBeCloseTo(1, 1);
   });
 });
 

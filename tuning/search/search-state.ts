@@ -150,7 +150,9 @@ export class SearchState {
     this.fitted = identify(this.observations);
     if (this.fitted === null) return;
     const { law, overheadMs } = this.fitted;
-    this.system = { server: { ...this.options.variant, dynamicBatching: true, law }, overheadMs };
+    const { variant, facts } = this.options;
+    const server = { ...variant, dynamicBatching: true, law, scheduler: facts.scheduler };
+    this.system = { server, overheadMs };
     this.fits = [];
   }
 }

@@ -16,11 +16,21 @@
 
 #define SAMPLES 64
 
-// Time is planned: an execution starts when the one before it should have ended, so late wake-ups do not add up.
+// Time is planned, so that what the machine adds (late wake-ups, sending the answers) neither adds up nor lowers the capacity: an
+// execution that was waiting starts when the one before it should have ended.
 typedef struct {
   pthread_mutex_t mutex;
   uint64_t free_at_ns;
 } Device;
+
+typedef struct {
+  Device own_device;
+  // Planned end of the last execution, and when it really returned.
+  uint64_t planned_end_ns, returned_ns;
+} Instance;
+
+// Triton calls a free instance again within this time when a batch is waiting for it.
+#define WAITING_NS 1000000u
 
 typedef struct {
   double host_ns_per_image, gpu_ns_per_batch, gpu_ns_per_image;
@@ -97,15 +107,15 @@ TRITONSERVER_Error* TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model* triton_mode
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance* instance) {
-  Device* own = calloc(1, sizeof *own);
-  pthread_mutex_init(&own->mutex, NULL);
-  return TRITONBACKEND_ModelInstanceSetState(instance, own);
+  Instance* state = calloc(1, sizeof *state);
+  pthread_mutex_init(&state->own_device.mutex, NULL);
+  return TRITONBACKEND_ModelInstanceSetState(instance, state);
 }
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance* instance) {
-  void* own;
-  TRITONSERVER_Error* error = TRITONBACKEND_ModelInstanceState(instance, &own);
-  if (error == NULL) free(own);
+  void* state;
+  TRITONSERVER_Error* error = TRITONBACKEND_ModelInstanceState(instance, &state);
+  if (error == NULL) free(state);
   return error;
 }
 
@@ -196,14 +206,16 @@ static TRITONSERVER_Error* answer(Job* job, const Model* model) {
 
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
     TRITONBACKEND_ModelInstance* instance, TRITONBACKEND_Request** requests, uint32_t count) {
-  uint64_t exec_start = now_ns();
+  uint64_t called = now_ns();
   TRITONBACKEND_Model* triton_model;
   Model* model;
-  Device* own;
+  Instance* state;
   TRITONSERVER_Error* error = TRITONBACKEND_ModelInstanceModel(instance, &triton_model);
   if (error == NULL) error = TRITONBACKEND_ModelState(triton_model, (void**)&model);
-  if (error == NULL) error = TRITONBACKEND_ModelInstanceState(instance, (void**)&own);
+  if (error == NULL) error = TRITONBACKEND_ModelInstanceState(instance, (void**)&state);
   if (error != NULL) return error;
+  bool was_waiting = called - state->returned_ns < WAITING_NS;
+  uint64_t exec_start = was_waiting ? state->planned_end_ns : called;
 
   Job* jobs = calloc(count, sizeof *jobs);
   int64_t images = 0;
@@ -211,16 +223,16 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
     jobs[i].request = requests[i];
     jobs[i].error = TRITONBACKEND_ResponseNew(&jobs[i].response, requests[i]);
     if (jobs[i].error == NULL) jobs[i].error = read_input(&jobs[i], model);
+    if (jobs[i].error == NULL) jobs[i].error = answer(&jobs[i], model);
     images += jobs[i].images;
   }
   uint64_t compute_start = exec_start + (uint64_t)(model->host_ns_per_image * (double)images);
   sleep_until(compute_start);
   uint64_t gpu_ns = (uint64_t)(model->gpu_ns_per_batch + model->gpu_ns_per_image * (double)images);
-  uint64_t compute_end = reserve(model->own_device ? own : &shared_device, compute_start, gpu_ns);
+  uint64_t compute_end = reserve(model->own_device ? &state->own_device : &shared_device, compute_start, gpu_ns);
   sleep_until(compute_end);
 
   for (uint32_t i = 0; i < count; i++) {
-    if (jobs[i].error == NULL) jobs[i].error = answer(&jobs[i], model);
     if (jobs[i].response == NULL) continue;
     error = TRITONBACKEND_ResponseSend(jobs[i].response, RESPONSE_COMPLETE_FINAL, jobs[i].error);
     if (error != NULL) TRITONSERVER_ErrorDelete(error);
@@ -235,5 +247,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
   TRITONBACKEND_ModelInstanceReportBatchStatistics(
       instance, (uint64_t)images, exec_start, compute_start, compute_end, exec_end);
   free(jobs);
+  state->planned_end_ns = compute_end;
+  state->returned_ns = now_ns();
   return NULL;
 }
