@@ -1,0 +1,95 @@
+/**
+ * The controller's HTTP API: how the tune command runs measurements from outside the cluster. Everything but `/healthz` and `/metrics`
+ * needs the token; measurements are fetched by id, so a broken connection loses none.
+ */
+import { timingSafeEqual } from "node:crypto";
+import fastify, { type FastifyInstance } from "fastify";
+import { LoadSpecError } from "./check-spec";
+import type { Controller } from "./controller";
+import { ControllerMetrics } from "./controller-metrics";
+import type { LoadProgress, LoadResult, LoadSpec } from "./load-spec";
+
+/** State of one measurement as `GET /measurements/:id` answers it. */
+export type MeasurementState =
+  | { readonly state: "running"; readonly progress: LoadProgress | null }
+  | { readonly state: "finished"; readonly result: LoadResult }
+  | { readonly state: "failed"; readonly error: string };
+
+export interface ControllerApiOptions {
+  readonly controller: Controller;
+  /** Secret that every call must bring as `Authorization: Bearer TOKEN`. */
+  readonly token: string;
+  /** Names that callers may use for this host: others are refused, so that a web page cannot reach it through DNS. */
+  readonly allowedHosts?: readonly string[];
+}
+
+/** A spec with the known answers of 128 images is about 20 kB. */
+const MAX_BODY_BYTES = 1024 * 1024;
+/** Through a port-forward the host is this machine; in the cluster it is the service. */
+const DEFAULT_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
+
+/** The server, not yet listening. */
+export function controllerApi(options: ControllerApiOptions): FastifyInstance {
+  const { controller, token } = options;
+  const expected = Buffer.from(`Bearer ${token}`);
+  const hosts = new Set([...DEFAULT_HOSTS, ...(options.allowedHosts ?? [])]);
+  const measurements = new Map<string, MeasurementState>();
+  const aborts = new Map<string, AbortController>();
+  const metrics = new ControllerMetrics();
+  const app = fastify({ bodyLimit: MAX_BODY_BYTES });
+
+  app.addHook("onRequest", async (request, reply) => {
+    if (request.url === "/healthz" || request.url === "/metrics") return;
+    if (!hosts.has(request.hostname.replace(/:\d+$/, "")))
+      return reply.code(421).send({ error: "unknown host" });
+    const given = Buffer.from(request.headers.authorization ?? "");
+    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+      return reply.code(401).send({ error: "the call needs the load generator's token" });
+    }
+  });
+
+  app.get("/healthz", async () => ({ ok: true, workers: controller.workers().length }));
+  app.get("/metrics", async (_request, reply) =>
+    reply.type("text/plain; version=0.0.4").send(metrics.exposition(controller.workers())),
+  );
+  app.get("/workers", async () => controller.workers());
+
+  app.put<{ Params: { id: string }; Body: LoadSpec }>("/measurements/:id", async (request, reply) => {
+    const { id } = request.params;
+    if (request.body.id !== id) return reply.code(400).send({ error: `the spec's id is not ${id}` });
+    const known = measurements.get(id);
+    if (known !== undefined && known.state !== "failed") return reply.code(200).send(known);
+    const abort = new AbortController();
+    aborts.set(id, abort);
+    measurements.set(id, { state: "running", progress: null });
+    controller
+      .run(request.body, (progress) => measurements.set(id, { state: "running", progress }), abort.signal)
+      .then(
+        (result) => {
+          metrics.add(result);
+          measurements.set(id, { state: "finished", result });
+        },
+        (error: unknown) => {
+          const prefix = error instanceof LoadSpecError ? "bad spec: " : "";
+          measurements.set(id, {
+            state: "failed",
+            error: prefix + (error instanceof Error ? error.message : String(error)),
+          });
+        },
+      )
+      .finally(() => aborts.delete(id));
+    return reply.code(202).send(measurements.get(id));
+  });
+
+  app.get<{ Params: { id: string } }>("/measurements/:id", async (request, reply) => {
+    const known = measurements.get(request.params.id);
+    // After a restart of the controller: its caller then knows that the measurement is lost and asks for it anew.
+    return known ?? reply.code(404).send({ error: `no measurement ${request.params.id}` });
+  });
+
+  app.delete<{ Params: { id: string } }>("/measurements/:id", async (request) => {
+    aborts.get(request.params.id)?.abort(new Error("stopped by the caller"));
+    return { stopped: aborts.has(request.params.id) };
+  });
+  return app;
+}
