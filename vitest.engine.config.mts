@@ -6,6 +6,8 @@ export default defineConfig({
     include: ["test/engine/**/*.test.ts"],
     globalSetup: ["test/engine/global-setup.ts"],
     pool: "forks",
+    // Real processes on a shared machine: one more try in CI, reported as such. On a desk a failure shows at once.
+    retry: process.env["CI"] ? 1 : 0,
     maxWorkers: 1,
     fileParallelism: false,
     testTimeout: 180_000,
