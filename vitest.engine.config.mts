@@ -10,7 +10,7 @@ export default defineConfig({
     retry: process.env["CI"] ? 1 : 0,
     maxWorkers: 1,
     fileParallelism: false,
-    testTimeout: 180_000,
-    hookTimeout: 180_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 });
