@@ -1,5 +1,6 @@
 /** The harness itself: that it shows what mocks hide. harness.slow.test.ts runs it with Pulumi's own host. */
 import { join } from "node:path";
+import * as random from "@pulumi/random";
 import { beforeAll, describe, expect, it } from "vitest";
 import { program } from "./fixtures/tiny/program";
 import * as harness from "./harness";
@@ -144,5 +145,15 @@ describe("what the stub lacks", () => {
       },
     };
     await expect(runStack({ ...inline, mode: "up", outputs })).rejects.toThrow("no answer for clusters");
+  });
+
+  it("refuses two resources of one name, as the engine does", async () => {
+    const twice = async () => {
+      new random.RandomPassword("one", { length: 8 });
+      new random.RandomPassword("one", { length: 9 });
+    };
+    await expect(runStack({ ...inline, program: twice, mode: "up" })).rejects.toThrow(
+      "Duplicate resource URN 'urn:pulumi:dev::tiny::random:index/randomPassword:RandomPassword::one'",
+    );
   });
 });

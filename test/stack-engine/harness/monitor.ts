@@ -34,28 +34,22 @@ import {
 } from "@pulumi/pulumi/proto/resource_pb";
 import { Empty } from "google-protobuf/google/protobuf/empty_pb";
 import { Struct } from "google-protobuf/google/protobuf/struct_pb";
-import { compare, type Operation } from "./compare";
+import { answerTo, refuse, type AnswerOptions } from "./answer";
+import { compare } from "./compare";
 import { answerInvoke, type InvokeFixtures } from "./invokes";
-import { computedOutputs, identityOf, previewOfUpdate, withSecrets, type OutputFixtures } from "./outputs";
-import { decodeMap, encodeMap, unknownPaths, type PropertyMap } from "./property-value";
-import { providerUrn, Recording, type Registration } from "./recording";
+import { computedOutputs } from "./outputs";
+import { decodeMap, encodeMap, type PropertyMap } from "./property-value";
+import { providerUrn, Recording } from "./recording";
 import { registrationOf, urnOf, type Asked } from "./registration";
 
-export interface MonitorOptions {
-  readonly mode: "preview" | "up";
+export interface MonitorOptions extends AnswerOptions {
   readonly project: string;
   readonly stack: string;
   /** Folder that relative asset paths refer to. */
   readonly programDir: string;
   /** The stack as it stands: the recording of the last up. Absent means an empty stack. */
   readonly prior?: Recording;
-  /**
-   * `nothing`: in a preview a resource that does not exist yet answers with nothing at all, so even its own inputs come
-   * back unknown. `inputs` (as most providers do): it answers with its inputs.
-   */
-  readonly previewAnswers?: "nothing" | "inputs";
   readonly invokes?: InvokeFixtures;
-  readonly outputs?: OutputFixtures;
   /**
    * Return a message to make the creation or update fail with it. As in the real engine the failure goes to the log, and the
    * program hears only that the monitor shuts down.
@@ -252,7 +246,7 @@ export class Monitor {
     const { project, stack, programDir, prior } = this.options;
     if (this.failedOn !== undefined) unavailable();
     const asked = registrationOf(request, project, stack, programDir);
-    this.refuse(asked);
+    refuse(asked, this.recording);
     const before = prior?.get(asked.urn);
     const provider = this.recording.get(providerUrn(asked.provider));
     const step = compare(before, asked, this.replaced.has(providerUrn(asked.provider)), provider?.inputs);
@@ -260,7 +254,7 @@ export class Monitor {
     const failure = this.options.failOn?.(asked);
     if (failure !== undefined) this.shutDown(asked.urn, failure);
     const { id, outputs } = asked.custom
-      ? this.answer(asked, step.operation, before)
+      ? answerTo(asked, step.operation, before, this.options)
       : { id: "", outputs: {} };
     this.recording.add({ ...asked, id, outputs, sequence: this.recording.all.length });
     const response = new RegisterResourceResponse();
@@ -274,45 +268,6 @@ export class Monitor {
     this.recording.log.push({ severity: "error", message, urn });
     this.failedOn = message;
     return unavailable();
-  }
-
-  /** Rules of the real engine whose violation a recording would hide. */
-  private refuse(asked: Asked): void {
-    if (this.recording.get(asked.urn) !== undefined)
-      throw new Error(`Duplicate resource URN '${asked.urn}'; try giving it a unique name`);
-    const references = [
-      ...asked.dependencies,
-      asked.parent,
-      asked.deletedWith,
-      providerUrn(asked.provider),
-    ].filter((urn) => urn !== "");
-    for (const urn of references) {
-      if (this.recording.get(urn) === undefined && !urn.startsWith("urn:pulumi:stack")) {
-        const read = this.recording.reads.some((item) => urn.endsWith(`${item.type}::${item.name}`));
-        if (!read) throw new Error(`${asked.urn} refers to ${urn}, which is not registered.`);
-      }
-    }
-    if (this.options.mode === "up") {
-      const unknown = unknownPaths(asked.inputs);
-      if (unknown.length > 0)
-        throw new Error(`${asked.urn}: inputs are unknown in an up: ${unknown.join(", ")}.`);
-    }
-  }
-
-  /** What the provider would answer in this mode for this step. */
-  private answer(
-    asked: Asked,
-    operation: Operation,
-    before: Registration | undefined,
-  ): { id: string; outputs: PropertyMap } {
-    if (operation === "same" && before !== undefined) return { id: before.id, outputs: before.outputs };
-    const identity = identityOf(asked, operation === "replace" ? before?.id : undefined);
-    const computed = computedOutputs(asked.type, asked.inputs, identity, this.options.outputs);
-    const outputs = withSecrets({ ...asked.inputs, ...computed }, asked);
-    if (this.options.mode === "up") return { id: identity.id, outputs };
-    if (operation === "update" && before !== undefined)
-      return { id: before.id, outputs: previewOfUpdate(asked.type, outputs) };
-    return { id: "", outputs: this.options.previewAnswers === "inputs" ? asked.inputs : {} };
   }
 }
 
