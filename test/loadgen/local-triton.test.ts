@@ -51,15 +51,19 @@ it.each(["lean", "grpc-js"] as const)(
       modelName: "sim",
       inputType: "FP32",
       transport,
+      // 602 kB each: a rate and a deadline that also a busy machine keeps with grpc-js
+      shape: { kind: "constant", ratePerS: 30 },
+      measureS: 1,
+      deadlineMs: 15_000,
     });
     const knownAnswers = await answersOf(base);
     expect(new Set(knownAnswers.map(({ label }) => label)).size).toBeGreaterThan(1);
     const right = await cluster.run({ ...base, id: `${transport}-right`, knownAnswers });
     expect(right.errors).toEqual({});
-    expect(right.total).toMatchObject({ planned: 100, failed: 0 });
+    expect(right.total).toMatchObject({ planned: 30, failed: 0 });
     const moved = [...knownAnswers.slice(1), knownAnswers[0]!];
     const wrong = await cluster.run({ ...base, id: `${transport}-wrong`, knownAnswers: moved });
-    expect(wrong.errors["wrong-answer"]).toBeGreaterThan(50);
+    expect(wrong.errors["wrong-answer"]).toBeGreaterThan(15);
   },
 );
 
