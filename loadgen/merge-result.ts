@@ -73,7 +73,7 @@ function clientProblems({ spec, measured, faults }: MergedRun, health: Generator
   const problems: string[] = [];
   const { sloBoundMs } = spec;
   const { achievedShare, latenessP99Ms, loopDelayP99Ms } = health;
-  if (achievedShare < LEAST_ACHIEVED_SHARE)
+  if (hasSchedule(spec) && achievedShare < LEAST_ACHIEVED_SHARE)
     problems.push(
       `client-bound: only ${percent(achievedShare)} of the planned requests were sent in the window ` +
         `(at least ${percent(LEAST_ACHIEVED_SHARE)} must be)`,
