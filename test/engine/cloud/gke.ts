@@ -35,6 +35,7 @@ const isTrue = (object: KubeObject, type: string): boolean =>
 
 /** The clusters of one pretended project. */
 export class Gke {
+  private readonly leaving = new Set<string>();
   private readonly running = new Map<string, Running>();
   /** Objects that still held something outside a cluster when it was deleted; has to stay empty. */
   readonly orphans: string[] = [];
@@ -136,7 +137,15 @@ export class Gke {
 
   async removePool(thing: Thing): Promise<void> {
     if (!this.hasCluster) return;
-    for (const node of await this.nodes(this.pool(thing))) await this.removeNode(node);
+    const pool = this.pool(thing);
+    // From here on the autoscaler leaves it alone, or it would bring nodes for the pods that are driven out.
+    this.leaving.add(thing.id);
+    await until(`pool ${pool.name} is empty`, async () => {
+      const nodes = await this.nodes(pool);
+      for (const node of nodes) await this.removeNode(node);
+      return nodes.length === 0;
+    });
+    this.leaving.delete(thing.id);
   }
 
   /** Drains a node and deletes it, as an upgrade, a repair or a preemption does. */
@@ -213,7 +222,9 @@ export class Gke {
   private async tend(thing: Thing, cluster: Cluster): Promise<void> {
     const pools = this.world
       .all(poolType)
-      .filter((pool) => pool.inputs.cluster === thing.inputs.name && !pool.broken)
+      .filter(
+        (pool) => pool.inputs.cluster === thing.inputs.name && !pool.broken && !this.leaving.has(pool.id),
+      )
       .map((pool) => this.pool(pool));
     await this.exposeGpus(cluster, pools);
     await this.autoscale(cluster, pools);
