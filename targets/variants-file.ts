@@ -2,7 +2,7 @@
  * Variants of models that the catalogue does not know, from a file of the user's (YAML; JSON is a part of it). Pure: text in, requests
  * or all problems out. What a request leaves open is read from the server afterwards (served-variants.ts).
  */
-import { LineCounter, parseDocument } from "yaml";
+import { LineCounter, parseDocument, type Document } from "yaml";
 import { knownNames } from "../model-repo/nearest-name";
 import { InvalidVariantError, variantProblems, type Problem } from "../model-repo/validate-variant";
 import type { Precision, TensorType, Variant } from "../model-repo/variant";
@@ -51,7 +51,7 @@ export function parseVariantsFile(text: string, file: string): VariantRequest[] 
     const { line, col } = lines.linePos(error.pos[0]);
     throw invalid(`${file}:${line}:${col}`, `is no YAML: ${error.message}`);
   }
-  const content: unknown = document.toJS();
+  const content = contentOf(document, file);
   if (!Array.isArray(content) || content.length === 0)
     throw invalid(file, `is no list of variants; write one entry a variant, e.g. "${example}"`);
   const problems: Problem[] = [];
@@ -66,6 +66,15 @@ export function parseVariantsFile(text: string, file: string): VariantRequest[] 
   }
   if (problems.length > 0) throw new InvalidVariantError(problems);
   return requests;
+}
+
+/** References to anchors are resolved only here. */
+function contentOf(document: Document, file: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw invalid(file, `is no YAML: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function readEntry(entry: unknown, path: string, problems: Problem[]): VariantRequest {

@@ -1,5 +1,5 @@
 /** Runs trials on a live server: load from the generator, the server's metrics at both ends of the measured window. */
-import type { KnownAnswer, LoadProgress, LoadSpec } from "../loadgen/load-spec";
+import type { KnownAnswer, LoadProgress, LoadResult, LoadSpec } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
 import { MetricsPoller, windowOf, type MetricsReader } from "./server-window";
 import type { OpenTarget } from "./target";
@@ -66,6 +66,10 @@ export class LiveRunner implements TrialRunner {
       polls = await poller.stop();
     }
     const after = load.valid ? await target.control.batchSizes(served.modelName) : null;
+    if (wasLoadedAnew(before, after, load))
+      throw new Error(
+        `${target.description}: a server was restarted or ${served.modelName} was loaded anew during the trial`,
+      );
     return {
       load,
       server: windowOf(
@@ -151,6 +155,23 @@ function forward(
         p95Ms: progress.p95Ms,
       }))
   );
+}
+
+/**
+ * Statistics of a model restart with it: then fewer images were executed between the trial's ends, by what the servers say, than
+ * requests were answered in its window. Requests that failed meanwhile would else be taken for the variant's own.
+ */
+export function wasLoadedAnew(
+  before: Readonly<Record<number, number>> | null,
+  after: Readonly<Record<number, number>> | null,
+  load: Pick<LoadResult, "perAddress">,
+): boolean {
+  if (before === null || after === null) return false;
+  const images = (sizes: Readonly<Record<number, number>>): number =>
+    Object.entries(sizes).reduce((sum, [size, count]) => sum + Number(size) * count, 0);
+  const answered = Object.values(load.perAddress).reduce((sum, count) => sum + count, 0);
+  const shrank = Object.entries(before).some(([size, count]) => (after[Number(size)] ?? 0) < count);
+  return shrank || images(after) - images(before) < answered;
 }
 
 function difference(

@@ -57,6 +57,25 @@ it("makes small requests for a UINT8 input", async () => {
   expect(request.raw[0]!.length).toBe(150_528);
 });
 
+it("makes images of the model's own size and layout", async () => {
+  const half = { r: 10, g: 20, b: 30 };
+  await sharp({ create: { width: 30, height: 20, channels: 3, background: half } }).toFile(
+    join(folder, "a.png"),
+  );
+  const [planes] = await new PayloadSource().load(options({ inputType: "UINT8", inputDims: [3, 4, 5] }));
+  const request = decodeInferRequest(planes!);
+  expect(request.inputs[0]!.shape).toEqual([1, 3, 4, 5]);
+  const { offset, length } = request.raw[0]!;
+  const values = [...planes!.subarray(offset, offset + length)];
+  expect(values).toEqual([...new Array(20).fill(10), ...new Array(20).fill(20), ...new Array(20).fill(30)]);
+  const [pixels] = await new PayloadSource().load(options({ inputType: "UINT8", inputDims: [4, 5, 3] }));
+  const raw = decodeInferRequest(pixels!).raw[0]!;
+  expect([...pixels!.subarray(raw.offset, raw.offset + 6)]).toEqual([10, 20, 30, 10, 20, 30]);
+  await expect(new PayloadSource().load(options({ inputDims: [4, 5] }))).rejects.toThrow(
+    "[4, 5] is no RGB image: use [height, width, 3] or [3, height, width]",
+  );
+});
+
 it("keeps decoded images for the next model, and sees a replaced file", async () => {
   await saveFilled("a.png", 100);
   const source = new PayloadSource();

@@ -52,6 +52,13 @@ describe("messages survive the wire", () => {
     }
   });
 
+  it("spec with the model's own input shape", () => {
+    const own = { ...spec, inputDims: [3, 299, 299] };
+    const prepare = { runId: "r", spec: own, workerIndex: 0, workerCount: 2, maxInFlight: 500 };
+    const message = controllerToWorker({ body: "prepare", prepare });
+    expect(message.body === "prepare" && message.prepare.spec).toEqual(own);
+  });
+
   it("a tally, full and empty", () => {
     const tally = new Tally();
     tally.sent(12.4, true);

@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { KserveClient } from "../../../kserve/client";
+import { inRealTime } from "./real-time";
 import { buildStandIns, tritonProgram } from "./stand-ins";
 
 export interface TritonServerOptions {
@@ -50,9 +51,11 @@ export class TritonServer {
   ): Promise<TritonServer> {
     const { backendFolder, gpuShim } = buildStandIns();
     const mode = options.modelControlMode ?? "explicit";
+    const [program = "", ...words] = inRealTime(tritonProgram());
     const child = spawn(
-      tritonProgram(),
+      program,
       [
+        ...words,
         ...[`--model-repository=${options.repository}`, `--backend-directory=${backendFolder}`],
         ...[
           `--model-control-mode=${mode}`,
