@@ -35,7 +35,7 @@ const zones = names.map((room) => ({
 const pulumiFree = ["kserve", "http2", "model-repo", "pricing", "serving-model", "loadgen", "local-triton", "tuning", "diagnose-up"];
 
 export default tseslint.config(
-  { ignores: ["node_modules/", "dist/", "results/", "**/*.mjs", "**/*.cjs", "**/*.js"] },
+  { ignores: ["node_modules/", "dist/", "results/", "**/*.mjs", "**/*.mts", "**/*.cjs", "**/*.js"] },
   js.configs.recommended,
   ...tseslint.configs.recommendedTypeChecked,
   {

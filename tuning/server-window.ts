@@ -110,7 +110,7 @@ function counterAt(polls: readonly MetricsPoll[], name: CounterName, unixMs: num
     }
     if (before === null) return null;
     const share = (unixMs - before.unixMs) / (poll.unixMs - before.unixMs);
-    return before.counters[name]! + share * (poll.counters[name]! - before.counters[name]!);
+    return before.counters[name]! + share * (poll.counters[name] - before.counters[name]!);
   }
   return before !== null && before.unixMs === unixMs ? before.counters[name] : null;
 }
