@@ -22,7 +22,19 @@ const rooms = {
   tools: [],
   targets: ["tuning", "loadgen", "kserve", "model-repo", "serving-model", "stack", "pricing"],
   stack: ["components", "model-repo", "monitoring", "pricing"],
-  scripts: ["targets", "tuning", "loadgen", "local-triton", "kserve", "model-repo", "serving-model", "stack", "pricing", "monitoring", "diagnose-up"],
+  scripts: [
+    "targets",
+    "tuning",
+    "loadgen",
+    "local-triton",
+    "kserve",
+    "model-repo",
+    "serving-model",
+    "stack",
+    "pricing",
+    "monitoring",
+    "diagnose-up",
+  ],
 };
 const names = Object.keys(rooms);
 const zones = names.map((room) => ({
@@ -32,7 +44,17 @@ const zones = names.map((room) => ({
 }));
 
 /** Rooms that must not know Pulumi. */
-const pulumiFree = ["kserve", "http2", "model-repo", "pricing", "serving-model", "loadgen", "local-triton", "tuning", "diagnose-up"];
+const pulumiFree = [
+  "kserve",
+  "http2",
+  "model-repo",
+  "pricing",
+  "serving-model",
+  "loadgen",
+  "local-triton",
+  "tuning",
+  "diagnose-up",
+];
 
 export default tseslint.config(
   { ignores: ["node_modules/", "dist/", "results/", "**/*.mjs", "**/*.mts", "**/*.cjs", "**/*.js"] },
@@ -46,7 +68,10 @@ export default tseslint.config(
       "import-x/no-restricted-paths": ["error", { zones }],
       "@typescript-eslint/no-explicit-any": "error",
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
-      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true, allowBoolean: true }],
+      "@typescript-eslint/restrict-template-expressions": [
+        "error",
+        { allowNumber: true, allowBoolean: true },
+      ],
       "@typescript-eslint/require-await": "off",
       "max-lines": ["error", { max: 300, skipBlankLines: true, skipComments: true }],
     },
@@ -54,7 +79,10 @@ export default tseslint.config(
   {
     files: pulumiFree.map((room) => `${room}/**/*.ts`),
     rules: {
-      "no-restricted-imports": ["error", { patterns: [{ group: ["@pulumi/*"], message: "This room must not know Pulumi." }] }],
+      "no-restricted-imports": [
+        "error",
+        { patterns: [{ group: ["@pulumi/*"], message: "This room must not know Pulumi." }] },
+      ],
     },
   },
   { files: ["test/**/*.ts"], rules: { "max-lines": "off" } },

@@ -107,12 +107,7 @@ function main(outFile: string): void {
     copyFileSync(process.execPath, join(payload, "node"));
     run("strip", [join(payload, "node")]);
     makeGpuRepository(join(payload, "repository"));
-    for (const file of [
-      "model.py",
-      "bare_throughput.py",
-      
-      "variants-tuned.yaml",
-    ]) {
+    for (const file of ["model.py", "bare_throughput.py", "variants-tuned.yaml"]) {
       copyFileSync(join(__dirname, file), join(payload, file));
     }
     const archive = join(work, "archive");

@@ -125,15 +125,19 @@ function run(serve: (spec: TrialSpec) => TrialResult) {
 }
 
 describe("a server that the service model does not describe", () => {
-  it.each([9000, 900, 60])("never gets a rate that its trials missed (knee at %d/s)", (kneePerS) => {
-    const { outcome, trials } = search(kneePerS);
-    expect(outcome.operatingRate).not.toBeNull();
-    expect(outcome.operatingRate!).toBeLessThanOrEqual(kneePerS);
-    expect(outcome.sloRate!.estimate).toBeLessThanOrEqual(kneePerS * 1.04);
-    // ... and it is found, not only avoided.
-    expect(outcome.sloRate!.estimate).toBeGreaterThan(kneePerS * 0.85);
-    expect(trials).toBeLessThan(25);
-  }, 60_000);
+  it.each([9000, 900, 60])(
+    "never gets a rate that its trials missed (knee at %d/s)",
+    (kneePerS) => {
+      const { outcome, trials } = search(kneePerS);
+      expect(outcome.operatingRate).not.toBeNull();
+      expect(outcome.operatingRate!).toBeLessThanOrEqual(kneePerS);
+      expect(outcome.sloRate!.estimate).toBeLessThanOrEqual(kneePerS * 1.04);
+      // ... and it is found, not only avoided.
+      expect(outcome.sloRate!.estimate).toBeGreaterThan(kneePerS * 0.85);
+      expect(trials).toBeLessThan(25);
+    },
+    60_000,
+  );
 
   it("says that no rate held when none did, with the lowest one that was tried", () => {
     const { outcome } = search(0.01);
