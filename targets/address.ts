@@ -103,6 +103,7 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
     workers,
     notes: notesOf(metrics, maxRatePerS),
     endpoints: () => endpoints,
+    ...(addresses.length > 1 ? { replicas: () => ({ grpc: addresses, metrics: metrics.urls }) } : {}),
     gpuGaugeLagMs: GPU_GAUGE_LAG_MS,
     timeDilation: () => dilation ?? 1,
     plannedDilation: () => dilation ?? 1,

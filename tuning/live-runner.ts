@@ -2,7 +2,7 @@
 import type { KnownAnswer, LoadProgress, LoadResult, LoadSpec } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
 import { MetricsPoller, windowOf, type MetricsReader } from "./server-window";
-import type { OpenTarget } from "./target";
+import type { OpenTarget, TargetEndpoints } from "./target";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
 export interface LiveRunnerOptions {
@@ -41,14 +41,24 @@ export class LiveRunner implements TrialRunner {
 
   constructor(private readonly options: LiveRunnerOptions) {}
 
-  async run(
+  run(
+    spec: TrialSpec,
+    onProgress?: (line: TrialProgress) => void,
+    signal?: AbortSignal,
+  ): Promise<TrialResult> {
+    return this.runOn(() => this.options.target.endpoints(), spec, onProgress, signal);
+  }
+
+  /** Runs a trial on other addresses than the target's own; they are asked for when the variant is served. */
+  async runOn(
+    endpointsOf: () => TargetEndpoints,
     spec: TrialSpec,
     onProgress?: (line: TrialProgress) => void,
     signal?: AbortSignal,
   ): Promise<TrialResult> {
     const { target } = this.options;
     const served = await this.serve(spec.variant, signal);
-    const endpoints = target.endpoints();
+    const endpoints = endpointsOf();
     const dilation = target.timeDilation(spec.variant);
     const read = this.options.metricsReader ?? httpReader;
     const poller = new MetricsPoller(endpoints.metrics.map(read), served.modelName, POLL_EVERY_MS);

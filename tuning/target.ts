@@ -29,8 +29,10 @@ export interface OpenTarget {
   readonly workers: number;
   /** What a person should know about it, in sentences: limits, what cannot be seen. Shown at the start and in the report. */
   readonly notes: readonly string[];
-  /** Addresses of every replica that serves now, after `control.serve`. */
+  /** Addresses that the trials load, after `control.serve`: SLO rates are per replica, so usually one. */
   endpoints(): TargetEndpoints;
+  /** All replicas that serve the variant, where there are more than the trials load; then it is checked that rates add up. */
+  replicas?(): TargetEndpoints;
   /** Wall seconds per model second for this variant, >= 1; always 1 on real hardware. */
   timeDilation(variant: Variant): number;
   /**

@@ -9,6 +9,7 @@ import { LiveRunner } from "./live-runner";
 import type { VariantOutcome } from "./outcome";
 import { askReferenceAnswers } from "./reference-answers";
 import { renderReport } from "./report/render-report";
+import { checkScaling } from "./scaling";
 import { buildResult } from "./results/build-result";
 import { describeImages, hashOfImages } from "./results/images";
 import { describeHost, lawToJson, type Manifest } from "./results/manifest";
@@ -142,10 +143,8 @@ export async function tune(
 
   folder.writeManifest(manifest(null));
   const outcomes: VariantOutcome[] = [];
-  const sweep = await restoring(
-    target,
-    notes,
-    runSweep({
+  const sweep = await restoring(target, notes, async () => {
+    const swept = await runSweep({
       variants: settings.variants,
       strategyFor: (variant) =>
         searchSloRate({
@@ -173,8 +172,21 @@ export async function tune(
         }
       },
       signal: hooks.signal,
-    }),
-  );
+    });
+    if (swept.endedEarly === null && target.replicas) {
+      const { recommendation, variants } = write(swept.outcomes, "the scaling is being checked", false);
+      const variant = settings.variants.find(({ name }) => name === recommendation.variant);
+      const operatingRate = variants.find(({ name }) => name === variant?.name)?.operatingRate;
+      const { slo, seed } = settings;
+      const { signal } = hooks;
+      const note =
+        variant && operatingRate
+          ? await checkScaling({ target, runner, variant, operatingRate, slo, seed, signal })
+          : null;
+      if (note !== null) notes.push(note);
+    }
+    return swept;
+  });
   return write(sweep.outcomes, sweep.endedEarly, sweep.endedEarly === null);
 }
 
@@ -182,9 +194,9 @@ export async function tune(
  * What was served before is served again, however the sweep ends. A server that is gone must not take the result with it: then a
  * note says what is left to do.
  */
-async function restoring<T>(target: OpenTarget, notes: string[], sweep: Promise<T>): Promise<T> {
+async function restoring<T>(target: OpenTarget, notes: string[], sweep: () => Promise<T>): Promise<T> {
   try {
-    return await sweep;
+    return await sweep();
   } finally {
     try {
       await target.control.restore();

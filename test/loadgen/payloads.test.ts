@@ -67,7 +67,11 @@ it("makes images of the model's own size and layout", async () => {
   expect(request.inputs[0]!.shape).toEqual([1, 3, 4, 5]);
   const { offset, length } = request.raw[0]!;
   const values = [...planes!.subarray(offset, offset + length)];
-  expect(values).toEqual([...new Array(20).fill(10), ...new Array(20).fill(20), ...new Array(20).fill(30)]);
+  expect(values).toEqual([
+    ...new Array<number>(20).fill(10),
+    ...new Array<number>(20).fill(20),
+    ...new Array<number>(20).fill(30),
+  ]);
   const [pixels] = await new PayloadSource().load(options({ inputType: "UINT8", inputDims: [4, 5, 3] }));
   const raw = decodeInferRequest(pixels!).raw[0]!;
   expect([...pixels!.subarray(raw.offset, raw.offset + 6)]).toEqual([10, 20, 30, 10, 20, 30]);

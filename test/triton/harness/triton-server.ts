@@ -13,6 +13,8 @@ export interface TritonServerOptions {
   readonly loadModels?: readonly string[];
   /** Devices that the GPU shim announces. Default 1. */
   readonly gpus?: number;
+  /** Ports of HTTP, gRPC and metrics, to come back where another one was. Default: free ones. */
+  readonly ports?: readonly number[];
   /** More options of tritonserver. */
   readonly args?: readonly string[];
 }
@@ -27,17 +29,18 @@ export class TritonServer {
   private constructor(
     private readonly child: ChildProcess,
     private readonly exited: Promise<number | null>,
+    readonly ports: readonly number[],
     readonly grpcAddress: string,
     readonly httpUrl: string,
     readonly metricsUrl: string,
     private readonly readLog: () => string,
   ) {}
 
-  /** Resolves when gRPC answers, that is after the models were loaded. @throws Error with the server's last words */
+  /** Resolves when gRPC and metrics answer, that is after the models were loaded. @throws Error with the server's last words */
   static async start(options: TritonServerOptions): Promise<TritonServer> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await TritonServer.launch(options, await freePorts(3));
+        return await TritonServer.launch(options, options.ports ?? (await freePorts(3)));
       } catch (error) {
         const inUse = error instanceof Error && /in use|Address already/i.test(error.message);
         if (!inUse || attempt === ATTEMPTS) throw error;
@@ -45,10 +48,8 @@ export class TritonServer {
     }
   }
 
-  private static async launch(
-    options: TritonServerOptions,
-    [http, grpc, metrics]: readonly number[],
-  ): Promise<TritonServer> {
+  private static async launch(options: TritonServerOptions, ports: readonly number[]): Promise<TritonServer> {
+    const [http, grpc, metrics] = ports;
     const { backendFolder, gpuShim } = buildStandIns();
     const mode = options.modelControlMode ?? "explicit";
     const [program = "", ...words] = inRealTime(tritonProgram());
@@ -83,6 +84,7 @@ export class TritonServer {
     const server = new TritonServer(
       child,
       exited,
+      ports,
       `127.0.0.1:${grpc}`,
       `http://127.0.0.1:${http}`,
       `http://127.0.0.1:${metrics}/metrics`,
@@ -120,7 +122,7 @@ export class TritonServer {
     const client = new KserveClient(this.grpcAddress);
     const until = performance.now() + START_TIMEOUT_MS;
     try {
-      while (!(await client.serverLive({ deadlineMs: 1000 }).catch(() => false))) {
+      while (!((await isLive(client)) && (await answers(this.metricsUrl)))) {
         if (!this.running) throw new Error(`tritonserver ended at its start: ${this.log.slice(-2000)}`);
         if (performance.now() > until) {
           await this.stop();
@@ -134,6 +136,18 @@ export class TritonServer {
       client.close();
     }
   }
+}
+
+function isLive(client: KserveClient): Promise<boolean> {
+  return client.serverLive({ deadlineMs: 1000 }).catch(() => false);
+}
+
+/** The metrics' port is opened last. */
+function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    (response) => response.ok,
+    () => false,
+  );
 }
 
 /** Ports that were free a moment ago. */
