@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { KserveClient } from "../kserve/client";
 import { catalogue, findVariants } from "../model-repo/catalogue";
 import type { Variant } from "../model-repo/variant";
-import { findServers, openAddressTarget } from "../targets/address";
+import { findServers, openAddressTarget, type FoundServers } from "../targets/address";
 import { openLocalTarget } from "../targets/local";
 import { catalogueVariantsOn, completeVariants } from "../targets/served-variants";
 import { TargetError } from "../targets/target-error";
@@ -15,6 +15,8 @@ import type { TuneOptions } from "./tune-options";
 /** A target that was looked at: what is asked for exists. */
 export interface PreparedTarget {
   readonly variants: readonly Variant[];
+  /** Servers that run already; null: the local one, which does not yet. */
+  readonly servers: FoundServers | null;
   /**
    * Starts what it needs.
    * @param knownDilations factors of an interrupted sweep that goes on, by variant
@@ -29,13 +31,17 @@ export async function prepareTarget(options: TuneOptions, imageFolder: string): 
   if (triton === null) {
     const variants = options.variants === null ? catalogue : findVariants(options.variants);
     const local = { variants, imageFolder, workers, timeDilation, cores };
-    return { variants, open: (knownDilations) => openLocalTarget({ ...local, knownDilations }) };
+    return {
+      variants,
+      servers: null,
+      open: (knownDilations) => openLocalTarget({ ...local, knownDilations }),
+    };
   }
   const servers = await findServers(triton.addresses, triton.metrics);
   const client = new KserveClient(triton.addresses[0]!);
   try {
     const variants = await variantsOn(client, options);
-    return { variants, open: () => openAddressTarget({ servers, maxRatePerS, workers, cores }) };
+    return { variants, servers, open: () => openAddressTarget({ servers, maxRatePerS, workers, cores }) };
   } finally {
     client.close();
   }

@@ -82,7 +82,7 @@ export function namesOf(
       complaints.add(
         option,
         name,
-        `is not a known variant${didYouMean(name, known)} Known: ${known.join(", ")}`,
+        `is not a known variant${didYouMean(name, known) || "."} Known: ${known.join(", ")}`,
       );
   }
   return complaints.list.length > before ? null : names;

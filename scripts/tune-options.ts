@@ -107,8 +107,9 @@ interface RawOptions {
 export function parseTuneCommandLine(
   words: readonly string[],
   knownVariants: readonly string[],
+  name: "tune" | "preflight" = "tune",
 ): TuneCommandLine {
-  const command = tuneCommand(knownVariants);
+  const command = tuneCommand(knownVariants, name);
   let help = "";
   command.exitOverride().configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} });
   try {
@@ -123,14 +124,19 @@ export function parseTuneCommandLine(
   return complaints.list.length > 0 ? { kind: "invalid", errors: complaints.list } : { kind: "run", options };
 }
 
+const descriptions = {
+  tune:
+    "Finds, for every variant, the highest request rate that holds the SLO, names its bottleneck, and recommends one.\n" +
+    "Without options: all variants on a local server with a simulated T4.",
+  preflight:
+    "Checks what a sweep with these options needs. Measures nothing, and changes nothing on the server.",
+} as const;
+
 /** The command with all options; values are optional to commander, so that every missing one is reported, not only the first. */
-function tuneCommand(knownVariants: readonly string[]): Command {
+function tuneCommand(knownVariants: readonly string[], name: keyof typeof descriptions): Command {
   return (
-    new Command("tune")
-      .description(
-        "Finds, for every variant, the highest request rate that holds the SLO, names its bottleneck, and recommends one.\n" +
-          "Without options: all variants on a local server with a simulated T4.",
-      )
+    new Command(name)
+      .description(descriptions[name])
       .option("--variants [A,B]", `variants to measure: ${knownVariants.join(", ")} (default: all)`)
       .option(
         "--triton [HOST:PORT]",

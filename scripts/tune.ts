@@ -1,25 +1,23 @@
 /** `npm run tune`: finds every variant's SLO rate, its bottleneck, and the one to serve. */
 import { join } from "node:path";
-import { ImageError } from "../loadgen/image-tensor";
 import { catalogue } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
-import { InvalidVariantError } from "../model-repo/validate-variant";
 import { TargetError } from "../targets/target-error";
+import { anyFailed, renderChecks } from "../tuning/preflight/check";
 import { wantsColour } from "../tuning/report/ansi";
 import { LiveView } from "../tuning/report/live-view";
 import { renderSummary } from "../tuning/report/terminal";
 import { newestUnfinished, reportFileName, ResultsFolder, runName } from "../tuning/results/results-folder";
 import type { Manifest } from "../tuning/results/manifest";
-import { ResultsError } from "../tuning/results/results-error";
 import { tune } from "../tuning/tune";
 import { z } from "zod";
 import packageJson from "../package.json";
 import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes";
+import { isInputError } from "./input-errors";
 import { prepareTarget } from "./open-target";
+import { checkServers } from "./run-preflight";
 import { parseTuneCommandLine, type TuneOptions } from "./tune-options";
 
-/** Errors whose message says what the user can put right. */
-const inputErrors = [ResultsError, ImageError, TargetError, InvalidVariantError] as const;
 /** Folder below which every run gets a folder of its own. */
 const resultsRoot = "results";
 
@@ -39,8 +37,8 @@ async function main(words: readonly string[]): Promise<ExitCode> {
   try {
     return await run(commandLine.options);
   } catch (error) {
-    if (!inputErrors.some((kind) => error instanceof kind)) throw error;
-    process.stderr.write(`tune: ${(error as Error).message.replaceAll("\n", "\ntune: ")}\n`);
+    if (!isInputError(error)) throw error;
+    process.stderr.write(`tune: ${error.message.replaceAll("\n", "\ntune: ")}\n`);
     return exitCodes.badInput;
   }
 }
@@ -51,7 +49,12 @@ async function run(options: TuneOptions): Promise<ExitCode> {
   const abort = interruptible(view);
   const imageFolder = options.images ?? imagesFolder;
   const prepared = await prepareTarget(options, imageFolder);
-  const { variants } = prepared;
+  const { servers, variants } = prepared;
+  if (servers !== null) {
+    const checks = await checkServers(servers, variants);
+    if (anyFailed(checks))
+      throw new TargetError(`the server is not ready for a sweep:\n${renderChecks(checks)}`);
+  }
   const folder = ResultsFolder.open(resultsFolderFor(options), options.resume);
   try {
     for (const note of folder.notes) view.note(note);

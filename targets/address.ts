@@ -34,7 +34,7 @@ const RECOVERY_POLL_MS = 500;
 const DILATION_METRIC = "local_triton_time_dilation";
 
 /** Each worker keeps about a core busy; the servers are elsewhere. */
-function defaultWorkers(cores: number): number {
+export function defaultWorkers(cores: number): number {
   return Math.max(1, Math.min(8, cores - 1));
 }
 

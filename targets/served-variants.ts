@@ -6,6 +6,7 @@ import { platformBackends } from "../model-repo/config-defaults";
 import { knownNames } from "../model-repo/nearest-name";
 import { variantsProblems, type Problem } from "../model-repo/validate-variant";
 import type { ModelArtefact, Platform, TensorSpec, TensorType, Variant } from "../model-repo/variant";
+import { modelNameFor } from "../tuning/repository-control";
 import { TargetError } from "./target-error";
 import type { TensorRequest, VariantRequest } from "./variants-file";
 
@@ -57,8 +58,9 @@ export async function catalogueVariantsOn(
   client: KserveClient,
   wanted: readonly Variant[] | null,
 ): Promise<readonly Variant[]> {
-  const index = [...new Set((await client.repositoryIndex()).map(({ name }) => name))];
-  const has = ({ name, artefact }: Variant): boolean => index.includes(name) || index.includes(artefact.name);
+  const models = await client.repositoryIndex();
+  const index = [...new Set(models.map(({ name }) => name))];
+  const has = (variant: Variant): boolean => modelNameFor(variant, models) !== null;
   const there = `its repository has ${index.join(", ") || "no model"}`;
   if (wanted !== null) {
     const missing = wanted.filter((variant) => !has(variant)).map(({ name }) => name);

@@ -151,11 +151,17 @@ function configJson(config: object): string {
   return JSON.stringify(config, (_key, value: unknown) => (value === null ? undefined : value));
 }
 
-/** Name of the repository's model that can serve the variant. */
-function modelFor(variant: Variant, index: readonly ModelIndex[], address: string): string {
+/** Name of the repository's model that can serve the variant: its own, or that of its artefact. Null when there is neither. */
+export function modelNameFor(variant: Variant, index: readonly ModelIndex[]): string | null {
   const names = index.map(({ name }) => name);
-  const found = [variant.name, variant.artefact.name].find((name) => names.includes(name));
-  if (found !== undefined) return found;
+  return [variant.name, variant.artefact.name].find((name) => names.includes(name)) ?? null;
+}
+
+/** @throws Error that names the server and what it has */
+function modelFor(variant: Variant, index: readonly ModelIndex[], address: string): string {
+  const found = modelNameFor(variant, index);
+  if (found !== null) return found;
+  const names = [...new Set(index.map(({ name }) => name))];
   throw new Error(
     `${address} has no model for ${variant.name} in its repository (it has: ${names.join(", ") || "none"}): ` +
       `upload a folder ${variant.name}/, or one named after its artefact, ${variant.artefact.name}/`,

@@ -9,6 +9,7 @@ export interface Subject extends Pick<
   TestServer,
   "client" | "grpcAddress" | "http" | "metrics" | "repository"
 > {
+  readonly metricsUrl: string;
   /** What SIGTERM starts; resolves when the server is gone. */
   readonly terminate: () => Promise<void>;
 }
@@ -24,7 +25,8 @@ export type StartSubject = (models: readonly TestModel[], options?: SubjectOptio
 
 export const startLocalSubject: StartSubject = async (models, options) => {
   const started = await startServer(models, options);
-  return { ...started, terminate: () => started.server.shutdown() };
+  const metricsUrl = `http://127.0.0.1:${started.server.ports.metrics}/metrics`;
+  return { ...started, metricsUrl, terminate: () => started.server.shutdown() };
 };
 
 export const startTritonSubject: StartSubject = async (models, options) => {
@@ -37,6 +39,7 @@ export const startTritonSubject: StartSubject = async (models, options) => {
   return {
     ...triton,
     repository,
+    metricsUrl: triton.server.metricsUrl,
     terminate: async () => void (await triton.server.terminate()),
   };
 };
