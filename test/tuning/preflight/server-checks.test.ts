@@ -39,7 +39,7 @@ describe("server version", () => {
 
 it("metrics that cannot be read are a warning with its consequence", () => {
   expect(checkMetrics([], [], "port 8002 is closed")).toEqual([
-    warning("metrics", "port 8002 is closed", expect.stringContaining("no batch size")),
+    warning("metrics", "port 8002 is closed", expect.stringContaining("no batch size") as string),
   ]);
   const gpu = (name: string, value: number) => ({ name, labels: { gpu_uuid: "g" }, value });
   const samples = [gpu("nv_gpu_utilization", 0), gpu("nv_gpu_memory_total_bytes", 16e9)];
