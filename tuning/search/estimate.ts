@@ -19,6 +19,8 @@ export interface SpeedEstimate {
   readonly degreesOfFreedom: number;
   /** Standard deviation (ln) of the server's speed from trial to trial, beyond what is expected of a steady one. */
   readonly spread: number;
+  /** Scatter of the trials over what was expected of them; about 1 when the model fits. */
+  readonly scatter: number;
 }
 
 /** Constants of the error model, found on simulated sweeps with known truth (bench/search.ts). */
@@ -33,7 +35,7 @@ export interface ErrorModel {
   readonly far: number;
   /** Error of a measured y; divided by the slope it is an error of the speed. */
   readonly excess: number;
-  /** Weight of the expectation that trials scatter as expected, in trials. */
+  /** Weight of the expectation "scatter = 1", in trials. */
   readonly scatterWeight: number;
 }
 
@@ -43,7 +45,7 @@ export const defaultErrorModel: ErrorModel = {
   floor: 0.004,
   far: 0.1,
   excess: 0.04,
-  scatterWeight: 2,
+  scatterWeight: 3,
 };
 
 /** Largest trend that is believed: at 1 the load would not matter at all. */
@@ -81,11 +83,17 @@ function estimateNear(
     .map(({ logValue, fit }) => ({
       at: logValue,
       speed: fit.logSpeed,
-      variance: model.floor ** 2 + (model.excess / fit.slope) ** 2 + (model.far * (logValue - about)) ** 2,
+      weight:
+        1 / (model.floor ** 2 + (model.excess / fit.slope) ** 2 + (model.far * (logValue - about)) ** 2),
     }));
   const degreesOfFreedom = model.scatterWeight + Math.max(0, rows.length - 1);
-  const spread = spreadOf(rows, model, about);
-  const line = fitLine(rows, spread, model, about);
+  let scatter = 1;
+  let line = fitLine(rows, scatter, model, about);
+  // The wider the scatter, the less the trials say against the prior: each depends on the other.
+  for (let round = 0; round < 5; round++) {
+    scatter = Math.sqrt((model.scatterWeight + line.squares) / degreesOfFreedom);
+    line = fitLine(rows, scatter, model, about);
+  }
   const { level, trend, centre } = line;
   let knee = logKnee(level);
   for (let round = 0; round < 20; round++) {
@@ -95,33 +103,25 @@ function estimateNear(
   }
   const standardError =
     Math.sqrt(line.levelVariance + (knee - centre) ** 2 * line.trendVariance) / (1 - trend);
-  return { logSpeed: level + trend * (knee - centre), trend, standardError, degreesOfFreedom, spread };
+  const logSpeed = level + trend * (knee - centre);
+  return { logSpeed, trend, standardError, degreesOfFreedom, spread: spreadOf(rows, scatter), scatter };
+}
+
+/** What the scatter leaves beyond the expected errors, as one more error of all trials' speeds. */
+function spreadOf(rows: readonly Row[], scatter: number): number {
+  if (rows.length < 2 || scatter <= 1) return 0;
+  // Of the better half: far trials are expected to be off anyway.
+  const variances = rows.map(({ weight }) => 1 / weight).sort((a, b) => a - b);
+  const near = variances.slice(0, Math.ceil(variances.length / 2));
+  const expected = near.reduce((sum, variance) => sum + variance, 0) / near.length;
+  return Math.sqrt(expected * (scatter ** 2 - 1));
 }
 
 interface Row {
   readonly at: number;
   readonly speed: number;
-  /** Expected squared error. */
-  readonly variance: number;
-}
-
-/**
- * The spread that explains the scatter: with it, the squared residuals over their expected variances are as many as trials (Paule and
- * Mandel 1982). The expectation "no spread" counts as some trials that scattered just as expected.
- */
-function spreadOf(rows: readonly Row[], model: ErrorModel, about: number): number {
-  if (rows.length < 2) return 0;
-  const expected = rows.length - 1 + model.scatterWeight;
-  const excess = (spread: number): number =>
-    fitLine(rows, spread, model, about).squares + model.scatterWeight - expected;
-  if (excess(0) <= 0) return 0;
-  let [low, high] = [0, 0.5];
-  for (let round = 0; round < 30; round++) {
-    const middle = (low + high) / 2;
-    if (excess(middle) > 0) low = middle;
-    else high = middle;
-  }
-  return (low + high) / 2;
+  /** 1 / expected variance. */
+  readonly weight: number;
 }
 
 interface Line {
@@ -130,28 +130,26 @@ interface Line {
   readonly centre: number;
   readonly levelVariance: number;
   readonly trendVariance: number;
-  /** Sum of squared residuals over their variances. */
+  /** Sum of squared residuals over expected variances. */
   readonly squares: number;
 }
 
-/** Weighted regression with the priors; `spread` is one more error of every trial. */
-function fitLine(rows: readonly Row[], spread: number, model: ErrorModel, without: number): Line {
-  const weightOf = ({ variance }: Row): number => 1 / (variance + spread ** 2);
-  const total = rows.reduce((sum, row) => sum + weightOf(row), 0);
-  const centre = total > 0 ? rows.reduce((sum, row) => sum + weightOf(row) * row.at, 0) / total : without;
+function fitLine(rows: readonly Row[], scatter: number, model: ErrorModel, without: number): Line {
+  const total = rows.reduce((sum, { weight }) => sum + weight, 0);
+  const centre = total > 0 ? rows.reduce((sum, { at, weight }) => sum + weight * at, 0) / total : without;
   let [a22, b1, b2] = [1 / model.shape ** 2, 0, 0];
-  for (const row of rows) {
-    const weight = weightOf(row);
-    a22 += weight * (row.at - centre) ** 2;
-    b1 += weight * row.speed;
-    b2 += weight * row.speed * (row.at - centre);
+  for (const { at, speed, weight } of rows) {
+    const w = weight / scatter ** 2;
+    a22 += w * (at - centre) ** 2;
+    b1 += w * speed;
+    b2 += w * speed * (at - centre);
   }
   // Around the weighted centre the two unknowns do not depend on each other.
-  const a11 = total + 1 / model.prior ** 2;
+  const a11 = total / scatter ** 2 + 1 / model.prior ** 2;
   const level = b1 / a11;
   const trend = Math.max(-mostTrend, Math.min(mostTrend, b2 / a22));
   const squares = rows.reduce(
-    (sum, row) => sum + weightOf(row) * (row.speed - level - trend * (row.at - centre)) ** 2,
+    (sum, { at, speed, weight }) => sum + weight * (speed - level - trend * (at - centre)) ** 2,
     0,
   );
   return { level, trend, centre, levelVariance: 1 / a11, trendVariance: 1 / a22, squares };
