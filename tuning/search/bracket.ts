@@ -2,11 +2,13 @@
  * What the trials alone say, without a model: the highest rate that held and the lowest that did not. A fitted model places the knee
  * between them more precisely than bisection could; where it places it elsewhere, the model is wrong and the trials are right.
  */
-import type { SearchState } from "./search-state";
+import type { KneeTrial, SearchState } from "./search-state";
 
 export interface TrialBracket {
   /** Highest load whose trial held the SLO and lies below every load that clearly missed it; 0 when there is none. */
   readonly held: number;
+  /** The same among trials that passed by their verdict; one that only looks held may be a matter of chance. */
+  readonly clearlyHeld: number;
   /** Lowest load whose trial clearly missed the SLO; Infinity when there is none. */
   readonly missed: number;
   /** Highest load that was tried; 0 when there is none. */
@@ -20,13 +22,15 @@ export function bracketOf(state: SearchState): TrialBracket {
   const missed = Math.min(
     ...state.kneeTrials.filter(({ excess }) => excess > clearMiss).map(({ value }) => value),
   );
-  const held = Math.max(
-    0,
-    ...state.kneeTrials
-      .filter(({ excess, value }) => excess <= 0 && value < missed)
-      .map(({ value }) => value),
-  );
-  return { held, missed, highest: Math.max(0, ...state.kneeTrials.map(({ value }) => value)) };
+  const below = state.kneeTrials.filter(({ excess, value }) => excess <= 0 && value < missed);
+  const highestOf = (trials: readonly KneeTrial[]): number =>
+    Math.max(0, ...trials.map(({ value }) => value));
+  return {
+    held: highestOf(below),
+    clearlyHeld: highestOf(below.filter(({ judged }) => judged.verdict === "pass")),
+    missed,
+    highest: highestOf(state.kneeTrials),
+  };
 }
 
 /** The knee may lie this far outside the trials' bracket by chance: the trials are short, and the model averages over them. */
@@ -36,10 +40,13 @@ const tolerance = 0.04;
 const unseen = 1.08;
 
 /** Whether the model's knee contradicts the trials, lies where no trial has been, or there is none. */
-export function contradicts(kneeValue: number | null, { held, missed, highest }: TrialBracket): boolean {
+export function contradicts(
+  kneeValue: number | null,
+  { clearlyHeld, missed, highest }: TrialBracket,
+): boolean {
   if (kneeValue === null) return true;
   if (kneeValue > highest * unseen) return true;
-  return kneeValue > missed * (1 + tolerance) || kneeValue < held * (1 - tolerance);
+  return kneeValue > missed * (1 + tolerance) || kneeValue < clearlyHeld * (1 - tolerance);
 }
 
 /** Load that the load generator cannot offer, as far as is known; Infinity when no limit is known. */
