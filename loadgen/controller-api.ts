@@ -48,7 +48,12 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
     }
   });
 
-  app.get("/healthz", async () => ({ ok: true, workers: controller.workers().length }));
+  // The clock is the one that measurements are dated with.
+  app.get("/healthz", async () => ({
+    ok: true,
+    workers: controller.workers().length,
+    unixMs: Date.now(),
+  }));
   app.get("/metrics", async (_request, reply) =>
     reply.type("text/plain; version=0.0.4").send(metrics.exposition(controller.workers())),
   );

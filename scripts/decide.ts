@@ -4,10 +4,10 @@ import { nodeUsdPerH } from "../pricing/cost";
 import { loadPrices, PricesError } from "../pricing/prices";
 import { planFor, type Demand } from "../tuning/decision/decide";
 import { renderPlans } from "../tuning/decision/plan-table";
-import { recommendationFileName, recommendationYaml } from "../tuning/decision/recommendation";
+import { recommendationYaml } from "../tuning/decision/recommendation";
 import { writeFileAtomic } from "../tuning/results/durable";
 import { ResultsError } from "../tuning/results/results-error";
-import { newestFinished, readResult } from "../tuning/results/results-folder";
+import { newestFinished, readResult, recommendationFileName } from "../tuning/results/results-folder";
 import { parseDecideCommandLine, type DecideOptions } from "./decide-options";
 import { exitCodes, type ExitCode } from "./exit-codes";
 

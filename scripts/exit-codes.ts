@@ -12,7 +12,7 @@ export const exitCodes = {
   sloNeverHeld: 3,
   /** The sweep ended early; the result covers the variants measured so far. */
   partial: 4,
-  /** The sweep is complete, but --goal-rate is not reached for sure. */
+  /** The sweep is complete, but --goal-rate is not reached for sure; or a promised rate is not. */
   goalMissed: 5,
   /** Interrupted by Ctrl-C or a termination signal; run the same command again to go on. */
   interrupted: 130,
@@ -36,5 +36,5 @@ export const exitCodeHelp = `Exit codes:
     2  bad option, unreadable input or unusable results folder
     3  no variant holds the SLO at any rate
     4  ended early; the result covers what was measured
-    5  --goal-rate is not reached for sure
+    5  --goal-rate, or a promised rate, is not reached for sure
   130  interrupted; run the same command again to go on`;

@@ -4,13 +4,24 @@ import { availableParallelism } from "node:os";
 import { KserveClient } from "../kserve/client";
 import { catalogue, findVariants } from "../model-repo/catalogue";
 import type { Variant } from "../model-repo/variant";
+import { loadPrices, loadPricesFile, PricesError } from "../pricing/prices";
+import type { StackOutputs } from "../stack/outputs";
 import { findServers, openAddressTarget, type FoundServers } from "../targets/address";
 import { openLocalTarget } from "../targets/local";
 import { catalogueVariantsOn, completeVariants } from "../targets/served-variants";
+import { DEFAULT_MAX_RATE_PER_S } from "../targets/limited-load";
+import { checkStack } from "../targets/stack/check-stack";
+import { Kube } from "../targets/stack/kube";
+import { readStackOutputs } from "../targets/stack/read-outputs";
+import { stackPrice, type StackPrice } from "../targets/stack/stack-price";
+import { connectStack, stackVariants } from "../targets/stack/connect-stack";
+import { openStackTarget } from "../targets/stack/stack-target";
 import { TargetError } from "../targets/target-error";
 import { parseVariantsFile } from "../targets/variants-file";
+import { ok, warning, type Check } from "../tuning/preflight/check";
 import type { OpenTarget } from "../tuning/target";
-import type { TuneOptions } from "./tune-options";
+import type { Slo } from "../tuning/trial";
+import type { AddressOptions, TuneOptions } from "./tune-options";
 
 /** A target that was looked at: what is asked for exists. */
 export interface PreparedTarget {
@@ -22,28 +33,91 @@ export interface PreparedTarget {
    * @param knownDilations factors of an interrupted sweep that goes on, by variant
    */
   readonly open: (knownDilations: ReadonlyMap<string, number>) => Promise<OpenTarget>;
+  /** Checks of the target beside those of the servers. */
+  readonly checks: readonly Check[];
+  /** The target's own objective, for when none is asked for; null: it has none. */
+  readonly slo: Slo | null;
+  /** What its machines cost; null: nothing by the hour, or it is not known. */
+  readonly price: StackPrice | null;
+  /** Lets go of what was opened for looking; may be called twice, and after the open target was closed. */
+  readonly close: () => Promise<void>;
 }
 
 /** Finds out what can be measured, before anything is written or started. @throws TargetError, InvalidVariantError */
 export async function prepareTarget(options: TuneOptions, imageFolder: string): Promise<PreparedTarget> {
-  const cores = availableParallelism();
-  const { triton, workers, maxRatePerS, timeDilation } = options;
-  if (triton === null) {
-    const variants = options.variants === null ? catalogue : findVariants(options.variants);
-    const local = { variants, imageFolder, workers, timeDilation, cores };
-    return {
-      variants,
-      servers: null,
-      open: (knownDilations) => openLocalTarget({ ...local, knownDilations }),
-    };
-  }
+  if (options.stack !== null) return prepareStack(options, options.stack);
+  if (options.triton !== null) return prepareAddresses(options, options.triton);
+  const { workers, timeDilation } = options;
+  const variants = options.variants === null ? catalogue : findVariants(options.variants);
+  const local = { variants, imageFolder, workers, timeDilation, cores: availableParallelism() };
+  return {
+    variants,
+    servers: null,
+    open: (knownDilations) => openLocalTarget({ ...local, knownDilations }),
+    ...nothingElse,
+  };
+}
+
+const nothingElse = { checks: [], slo: null, price: null, close: async () => undefined } as const;
+
+async function prepareAddresses(options: TuneOptions, triton: AddressOptions): Promise<PreparedTarget> {
+  const { workers } = options;
+  const maxRatePerS = options.maxRatePerS ?? DEFAULT_MAX_RATE_PER_S;
   const servers = await findServers(triton.addresses, triton.metrics);
   const client = new KserveClient(triton.addresses[0]!);
   try {
     const variants = await variantsOn(client, options);
-    return { variants, servers, open: () => openAddressTarget({ servers, maxRatePerS, workers, cores }) };
+    const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores: availableParallelism() });
+    return { variants, servers, open, ...nothingElse };
   } finally {
     client.close();
+  }
+}
+
+async function prepareStack(options: TuneOptions, stack: string): Promise<PreparedTarget> {
+  const outputs = await readStackOutputs(stack);
+  if (outputs.environment === "prod" && !options.yesProd)
+    throw new TargetError(
+      `stack ${stack} serves production, and a sweep loads its servers to their limit and reloads their models: ` +
+        `give --yes-prod if that is meant`,
+    );
+  if (outputs.environment === "prod" && options.after !== null)
+    throw new TargetError(
+      `--after ${options.after} would leave the users of stack ${stack} without servers: it is not for production`,
+    );
+  const variants = stackVariants(outputs, stack, options.variants);
+  const { price, check } = priceOf(outputs, options.prices);
+  const kube = await Kube.connect(outputs.cluster);
+  const connected = await connectStack({ stack, outputs, kube });
+  const maxRatePerS = options.maxRatePerS ?? connected.outputs.loadGenerator!.peakRatePerS;
+  const { percentile, boundMs } = outputs.slo;
+  try {
+    return {
+      variants,
+      servers: connected.servers,
+      open: () => openStackTarget({ connected, maxRatePerS }),
+      checks: [...(await checkStack(connected)), check],
+      slo: { quantile: percentile / 100, boundMs },
+      price,
+      close: () => connected.close(),
+    };
+  } catch (error) {
+    await connected.close();
+    throw error;
+  }
+}
+
+/** A machine without a price does not keep a stack from being measured, but then no limit of its cost can be kept. */
+function priceOf(outputs: StackOutputs, file: string | null): { price: StackPrice | null; check: Check } {
+  const prices = file === null ? loadPrices() : loadPricesFile(file);
+  try {
+    const price = stackPrice(outputs, prices);
+    const usd = `${price.usdPerHour.toFixed(2)} US dollars an hour, list prices of ${price.asOf}`;
+    return { price, check: ok("cost", usd) };
+  } catch (error) {
+    if (!(error instanceof PricesError)) throw error;
+    const fix = "add it to a file of --prices; without it --max-cost is not kept";
+    return { price: null, check: warning("cost", error.message, fix) };
   }
 }
 

@@ -109,6 +109,13 @@ export function urlsOf(text: string, option: string, complaints: Complaints): re
   );
 }
 
+/** Words separated by commas, each once; what they name is checked by whoever knows the names. */
+export function wordsOf(text: string, option: string, complaints: Complaints): readonly string[] | null {
+  return listOf(text, option, complaints, (word) =>
+    word === "" ? "has an empty name; separate names by single commas" : null,
+  );
+}
+
 function listOf(
   text: string,
   option: string,

@@ -31,12 +31,22 @@ async function main(words: readonly string[]): Promise<ExitCode> {
 
 async function check(options: TuneOptions): Promise<ExitCode> {
   const imageFolder = options.images ?? imagesFolder;
-  const { servers, variants } = await prepareTarget(options, imageFolder);
-  const { workers } = options;
-  const cores = availableParallelism();
-  const checks = await runPreflight({ servers, variants, imageFolder, workers, cores });
-  process.stdout.write(`${renderChecks(checks)}\n`);
-  return anyFailed(checks) ? exitCodes.badInput : exitCodes.ok;
+  const prepared = await prepareTarget(options, imageFolder);
+  try {
+    const { servers, variants, checks: own } = prepared;
+    // A stack has workers and images of its own.
+    const isHere = options.stack === null;
+    const { workers } = options;
+    const cores = availableParallelism();
+    const checks = [
+      ...own,
+      ...(await runPreflight({ servers, variants, imageFolder, workers, cores, isHere })),
+    ];
+    process.stdout.write(`${renderChecks(checks)}\n`);
+    return anyFailed(checks) ? exitCodes.badInput : exitCodes.ok;
+  } finally {
+    await prepared.close();
+  }
 }
 
 main(process.argv.slice(2)).then(

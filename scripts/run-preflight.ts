@@ -13,6 +13,8 @@ export interface PreflightOptions {
   readonly imageFolder: string;
   readonly workers: number | null;
   readonly cores: number;
+  /** Load is made on this machine. */
+  readonly isHere: boolean;
 }
 
 /** Checks of the servers; nothing on them is changed. */
@@ -37,9 +39,11 @@ export async function checkServers(servers: FoundServers, variants: readonly Var
 
 /** All checks. */
 export async function runPreflight(options: PreflightOptions): Promise<Check[]> {
-  const { servers, variants, imageFolder, workers, cores } = options;
+  const { servers, variants, imageFolder, workers, cores, isHere } = options;
+  const checks = servers === null ? [] : await checkServers(servers, variants);
+  if (!isHere) return checks;
   return [
-    ...(servers === null ? [] : await checkServers(servers, variants)),
+    ...checks,
     await checkImages(imageFolder, variants),
     await checkWorkers(workers ?? defaultWorkers(cores)),
   ];

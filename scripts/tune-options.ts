@@ -1,6 +1,7 @@
 /** Command line of `npm run tune`. Pure: words in, options, help or complaints out; it touches no file and never exits. */
 import { Command, CommanderError, Option } from "commander";
 import { didYouMean } from "../model-repo/nearest-name";
+import { DEFAULT_MAX_RATE_PER_S } from "../targets/limited-load";
 import type { Slo } from "../tuning/trial";
 import { exitCodeHelp } from "./exit-codes";
 import {
@@ -12,9 +13,16 @@ import {
   textOf,
   urlsOf,
   wordOf,
+  wordsOf,
   type NumberRule,
   type Raw,
 } from "./option-values";
+import {
+  addStackRunOptions,
+  readStackRunOptions,
+  type RawStackRunOptions,
+  type StackRunOptions,
+} from "./stack-options";
 
 /** Servers that run already. */
 export interface AddressOptions {
@@ -25,16 +33,21 @@ export interface AddressOptions {
 }
 
 /** What the user asked for, defaults filled in. */
-export interface TuneOptions {
+export interface TuneOptions extends StackRunOptions {
   /** Names of the variants to measure, in this order; null: all that the target can serve. */
   readonly variants: readonly string[] | null;
   /** File of variants of other models; null: the catalogue's variants. */
   readonly variantsFile: string | null;
-  /** Null: the local server with a simulated T4. */
+  /** With neither this nor `stack`: the local server with a simulated T4. */
   readonly triton: AddressOptions | null;
-  /** Hard limit on the load that is offered to servers that run already, requests per second. */
-  readonly maxRatePerS: number;
-  readonly slo: Slo;
+  /** Name of a deployed stack. */
+  readonly stack: string | null;
+  /** The user knows that the stack serves production. */
+  readonly yesProd: boolean;
+  /** Hard limit on the load that is offered to servers that run already, requests per second; null: the target's default. */
+  readonly maxRatePerS: number | null;
+  /** Null: the stack's, and p95 within 100 ms elsewhere. */
+  readonly slo: Slo | null;
   /** Requests per second to be reached; null when only the limit is asked for. */
   readonly goalRatePerS: number | null;
   readonly load: "poisson" | "constant" | "users";
@@ -60,9 +73,10 @@ export type TuneCommandLine =
   | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "invalid"; readonly errors: readonly string[] };
 
+/** Where neither the command line nor the target has one. */
+export const defaultSlo: Slo = { quantile: 0.95, boundMs: 100 };
+
 const defaults = {
-  maxRate: "1000",
-  slo: "p95=100ms",
   load: "poisson",
   seed: "1",
   timeDilation: "auto",
@@ -79,12 +93,14 @@ const rules = {
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000, or auto" },
 } satisfies Record<string, NumberRule>;
 
-interface RawOptions {
+interface RawOptions extends RawStackRunOptions {
   variants?: Raw;
   variantsFile?: Raw;
   triton?: Raw;
   metrics?: Raw;
   maxRate?: Raw;
+  stack?: Raw;
+  yesProd?: true;
   slo?: Raw;
   goalRate?: Raw;
   load?: Raw;
@@ -134,8 +150,9 @@ const descriptions = {
 
 /** The command with all options; values are optional to commander, so that every missing one is reported, not only the first. */
 function tuneCommand(knownVariants: readonly string[], name: keyof typeof descriptions): Command {
-  return (
-    new Command(name)
+  const command = new Command(name);
+  return addStackRunOptions(
+    command
       .description(descriptions[name])
       .option("--variants [A,B]", `variants to measure: ${knownVariants.join(", ")} (default: all)`)
       .option(
@@ -150,11 +167,19 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
         "--variants-file [FILE]",
         "YAML list of variants of its own models: model, maxBatchSize, instanceCount ...",
       )
+      .option("--stack [NAME]", "measure a stack that pulumi up deployed, with its own load generator")
+      .option(
+        "--yes-prod",
+        "measure a stack whose environment is prod: its users share the servers with the sweep",
+      )
       .option(
         "--max-rate [N]",
-        `never offer it more than N requests per second (default: ${defaults.maxRate})`,
+        `never offer it more than N requests per second (default: ${DEFAULT_MAX_RATE_PER_S}; with --stack: what its load generator is sized for)`,
       )
-      .option("--slo [pQ=BOUND]", `percentile and bound of the response time (default: ${defaults.slo})`)
+      .option(
+        "--slo [pQ=BOUND]",
+        "percentile and bound of the response time (default: the stack's, else p95=100ms)",
+      )
       .option(
         "--goal-rate [N]",
         "also say whether N requests per second are reached, by which variant, with how much room",
@@ -178,7 +203,7 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
       .addHelpText("after", `\n${exitCodeHelp}`)
       // Strangers are reported together with all other complaints.
       .allowUnknownOption()
-      .allowExcessArguments()
+      .allowExcessArguments(),
   );
 }
 
@@ -200,17 +225,30 @@ function complainAboutTarget(raw: RawOptions, complaints: Complaints): void {
   const complain = (sentence: string): void => void complaints.list.push(sentence);
   if (raw.variants !== undefined && raw.variantsFile !== undefined)
     complain("--variants and --variants-file exclude each other: put all variants into the file");
-  if (raw.triton !== undefined) {
-    if (raw.timeDilation !== undefined)
-      complain("--time-dilation is for the simulated T4: a real server runs in real time; leave it out");
-    return;
+  if (raw.triton !== undefined && raw.stack !== undefined)
+    complain("--triton and --stack exclude each other: the stack's servers are found by its outputs");
+  const isRunning = raw.triton !== undefined || raw.stack !== undefined;
+  if (isRunning && raw.timeDilation !== undefined)
+    complain("--time-dilation is for the simulated T4: a real server runs in real time; leave it out");
+  if (raw.stack !== undefined) {
+    if (raw.workers !== undefined)
+      complain(
+        "--workers is for workers on this machine: pulumi config set loadWorkers N changes the stack's",
+      );
+    if (raw.images !== undefined)
+      complain(
+        "--images is for workers on this machine: the stack's send the images of their container image",
+      );
+  } else if (raw.yesProd !== undefined) {
+    complain("--yes-prod goes with --stack NAME");
   }
-  for (const [option, given] of [
-    ["--metrics", raw.metrics],
-    ["--variants-file", raw.variantsFile],
-    ["--max-rate", raw.maxRate],
+  for (const [option, given, fits, what] of [
+    ["--metrics", raw.metrics, raw.triton, "--triton HOST:PORT"],
+    ["--variants-file", raw.variantsFile, raw.triton, "--triton HOST:PORT"],
+    ["--max-rate", raw.maxRate, raw.triton ?? raw.stack, "--triton HOST:PORT or --stack NAME"],
   ] as const) {
-    if (given !== undefined) complain(`${option} is for a running server: name one with --triton HOST:PORT`);
+    if (given !== undefined && fits === undefined)
+      complain(`${option} is for a running server: name one with ${what}`);
   }
 }
 
@@ -224,8 +262,9 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
   const triton = text(raw.triton, "--triton", "localhost:8001");
   const metrics = text(raw.metrics, "--metrics", "http://localhost:8002/metrics");
   const maxRate = text(raw.maxRate, "--max-rate", "300");
+  const stack = text(raw.stack, "--stack", "dev");
   complainAboutTarget(raw, complaints);
-  const slo = text(raw.slo, "--slo", defaults.slo) ?? defaults.slo;
+  const slo = text(raw.slo, "--slo", "p95=100ms");
   const goalRate = text(raw.goalRate, "--goal-rate", "1500");
   const load = text(raw.load, "--load", "users") ?? defaults.load;
   const workers = text(raw.workers, "--workers", "4") ?? "auto";
@@ -237,7 +276,13 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
 
   // The fallbacks below are never used: a null has left a complaint.
   return {
-    variants: variants === null ? null : namesOf(variants, "--variants", knownVariants, complaints),
+    ...readStackRunOptions(raw, raw.stack !== undefined, complaints),
+    variants:
+      variants === null
+        ? null
+        : raw.stack === undefined
+          ? namesOf(variants, "--variants", knownVariants, complaints)
+          : wordsOf(variants, "--variants", complaints),
     variantsFile,
     triton:
       triton === null
@@ -246,8 +291,10 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
             addresses: addressesOf(triton, "--triton", complaints) ?? [],
             metrics: metrics === null ? null : urlsOf(metrics, "--metrics", complaints),
           },
-    maxRatePerS: number(maxRate ?? defaults.maxRate, "--max-rate", rules.maxRate) ?? 1,
-    slo: sloOf(slo, "--slo", complaints) ?? { quantile: 0.95, boundMs: 100 },
+    stack,
+    yesProd: raw.yesProd ?? false,
+    maxRatePerS: maxRate === null ? null : number(maxRate, "--max-rate", rules.maxRate),
+    slo: slo === null ? null : sloOf(slo, "--slo", complaints),
     goalRatePerS: goalRate === null ? null : number(goalRate, "--goal-rate", rules.goalRate),
     load: wordOf(load, "--load", loads, complaints) ?? "poisson",
     effort: raw.thorough ? "thorough" : "quick",

@@ -4,6 +4,8 @@ import { catalogue } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
 import { TargetError } from "../targets/target-error";
 import { anyFailed, renderChecks } from "../tuning/preflight/check";
+import { scaleToZero } from "../targets/stack/scale-to-zero";
+import type { CostMeter } from "../tuning/sweep-cost";
 import { wantsColour } from "../tuning/report/ansi";
 import { LiveView } from "../tuning/report/live-view";
 import { renderSummary } from "../tuning/report/terminal";
@@ -12,11 +14,13 @@ import type { Manifest } from "../tuning/results/manifest";
 import { tune } from "../tuning/tune";
 import { z } from "zod";
 import packageJson from "../package.json";
+import { applyRecommendation } from "./apply-winner";
 import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
-import { prepareTarget } from "./open-target";
+import { prepareTarget, type PreparedTarget } from "./open-target";
 import { checkServers } from "./run-preflight";
-import { parseTuneCommandLine, type TuneOptions } from "./tune-options";
+import { startSpending } from "./spending";
+import { defaultSlo, parseTuneCommandLine, type TuneOptions } from "./tune-options";
 
 /** Folder below which every run gets a folder of its own. */
 const resultsRoot = "results";
@@ -47,16 +51,42 @@ async function run(options: TuneOptions): Promise<ExitCode> {
   const colour = wantsColour(process.stderr, process.env);
   const view = new LiveView(process.stderr, { colour, nowS: () => performance.now() / 1000 });
   const abort = interruptible(view);
-  const imageFolder = options.images ?? imagesFolder;
-  const prepared = await prepareTarget(options, imageFolder);
-  const { servers, variants } = prepared;
-  if (servers !== null) {
-    const checks = await checkServers(servers, variants);
-    if (anyFailed(checks))
-      throw new TargetError(`the server is not ready for a sweep:\n${renderChecks(checks)}`);
+  const prepared = await prepareTarget(options, options.images ?? imagesFolder);
+  try {
+    await refuseUnready(prepared, view);
+    const meter = await startSpending(options, prepared, (text) => view.note(text));
+    const code = await sweep(options, prepared, meter, view, abort.signal).finally(() =>
+      putToSleep(options, abort.signal, view),
+    );
+    return code;
+  } finally {
+    view.close();
+    await prepared.close();
   }
+}
+
+/** Shows what a sweep will miss. @throws TargetError when it would not work */
+async function refuseUnready(
+  { servers, variants, checks: own }: PreparedTarget,
+  view: LiveView,
+): Promise<void> {
+  if (servers === null) return;
+  const checks = [...own, ...(await checkServers(servers, variants))];
+  if (anyFailed(checks))
+    throw new TargetError(`the server is not ready for a sweep:\n${renderChecks(checks)}`);
+  for (const { name, state, found } of own) if (state === "warning") view.note(`${name}: ${found}`);
+}
+
+async function sweep(
+  options: TuneOptions,
+  prepared: PreparedTarget,
+  meter: CostMeter | null,
+  view: LiveView,
+  signal: AbortSignal,
+): Promise<ExitCode> {
   const folder = ResultsFolder.open(resultsFolderFor(options), options.resume);
   try {
+    if (meter) view.showCost(() => meter.usd);
     for (const note of folder.notes) view.note(note);
     view.note(`results: ${folder.path}`);
     const target = await prepared.open(dilationsOf(folder.previousManifest));
@@ -66,19 +96,20 @@ async function run(options: TuneOptions): Promise<ExitCode> {
         target,
         folder,
         {
-          variants,
-          slo: options.slo,
+          variants: prepared.variants,
+          slo: options.slo ?? prepared.slo ?? defaultSlo,
           goalRatePerS: options.goalRatePerS,
           load: options.load,
           effort: options.effort,
           seed: options.seed,
-          imageFolder,
+          imageFolder: options.images ?? imagesFolder,
           transport: options.transport,
           project: { name: packageJson.name, version: packageJson.version },
           options: z.record(z.string(), z.json()).parse(options),
-          price: null,
+          price: prepared.price,
+          cost: meter,
         },
-        { onEvent: (event) => view.onEvent(event), signal: abort.signal },
+        { onEvent: (event) => view.onEvent(event), signal },
       );
       view.close();
       const report = join(folder.path, reportFileName);
@@ -86,14 +117,36 @@ async function run(options: TuneOptions): Promise<ExitCode> {
       process.stdout.write(
         options.json ? `${JSON.stringify(result, null, 2)}\n` : renderSummary(result, report, tableColour),
       );
-      return exitCodeOf(result, abort.signal.aborted);
+      const hasWinner = result.recommendation.variant !== null && result.endedEarly === null;
+      if (options.apply && options.stack !== null && hasWinner)
+        await applyRecommendation(
+          folder.path,
+          options.stack,
+          options.yes,
+          (text) => void process.stderr.write(text),
+        );
+      return exitCodeOf(result, signal.aborted);
     } finally {
       await target.close();
     }
   } finally {
-    view.close();
     folder.close();
   }
+}
+
+/** --after scale-to-zero. Who interrupts a sweep may want to go on with it, so then the stack stays as it is, with a reminder. */
+async function putToSleep({ after, stack }: TuneOptions, signal: AbortSignal, view: LiveView): Promise<void> {
+  if (after === null || stack === null) return;
+  view.close();
+  if (signal.aborted) {
+    view.note(
+      `stack ${stack} is still awake and costs money: npm run tune -- --stack ${stack} --resume, or ` +
+        `pulumi config set asleep true --stack ${stack} && pulumi up --stack ${stack}`,
+    );
+    return;
+  }
+  view.note(`stack ${stack} is put to sleep`);
+  await scaleToZero(process.cwd(), stack, (text) => void process.stderr.write(text));
 }
 
 /** What an interrupted sweep chose: going on with other factors would plan other trials. */

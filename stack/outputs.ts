@@ -96,6 +96,26 @@ export const stackOutputsSchema = z.object({
       imageFolder: z.string(),
     })
     .nullable(),
+  /** Machines that are paid for while a sweep runs; pricing/ turns them into money. */
+  sweepSize: z.object({
+    region: z.string(),
+    clusters: z.number(),
+    bucketGib: z.number(),
+    nat: z.object({ addresses: z.number(), gibPerH: z.number() }).optional(),
+    pools: z.array(
+      z.object({
+        /** `gpu`: the servers'. */
+        name: z.string(),
+        nodes: z.number(),
+        node: z.object({
+          machineType: z.string(),
+          accelerator: z.object({ type: z.string(), count: z.number() }).optional(),
+          disk: z.object({ type: z.string(), sizeGib: z.number() }).optional(),
+          spot: z.boolean().optional(),
+        }),
+      }),
+    ),
+  }),
   /** The lock that one sweep at a time holds. */
   sweepLock: z.object({ namespace: z.string(), leaseName: z.string() }),
   monitoring: z

@@ -10,6 +10,7 @@ import { tritonLabels, tritonPorts } from "../components/triton-pod";
 import type { StackConfig } from "./derived-config";
 import type { StackOutputs } from "./outputs";
 import type { Models } from "./sections/models";
+import { stackSize } from "./stack-cost";
 
 /** The outputs as the program returns them: the same shape, values not known before the update. */
 export type ProgramOutputs = { [K in keyof StackOutputs]: pulumi.Input<StackOutputs[K]> };
@@ -31,6 +32,7 @@ export function programOutputs(config: StackConfig, cluster: ClusterHandle, mode
     slo: { percentile: config.sloPercentile, boundMs: config.sloBoundMs },
     modelRepository: pulumi.output({ bucket: repository.bucketName, url: repository.url }),
     loadGenerator: config.loadGenerator ? loadGeneratorOutput(config) : null,
+    sweepSize: stackSize(config, "sweeping") as StackOutputs["sweepSize"],
     sweepLock: { namespace: config.namespaces.load, leaseName: sweepLeaseName },
     monitoring: config.monitoring ? monitoringOutput(config) : null,
     conversionVm: conversionVm ? conversionVmOutput(config, conversionVm.instanceName) : null,

@@ -79,3 +79,8 @@ export interface SystemFacts {
  * A trial that stayed invalid after its retries is fed as null.
  */
 export type SearchStrategy = Generator<TrialSpec, VariantOutcome, TrialResult | null>;
+/** Thrown into a strategy in place of a result: there will be no more trials, and it returns what it knows. */
+export class SearchStopped extends Error {
+  override readonly name = "SearchStopped";
+}
+

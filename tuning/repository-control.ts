@@ -15,6 +15,11 @@ export interface RepositoryControlOptions {
   readonly readyTimeoutMs?: number;
   /** Whether what was loaded before is loaded again at the end. Default true. */
   readonly restoreAtEnd?: boolean;
+  /**
+   * The variant that is to be served at the end, as the repository has it, whatever was found: a sweep that was killed may have left
+   * another one. Default: what was served before the first variant.
+   */
+  readonly home?: Variant;
 }
 
 const READY_TIMEOUT_MS = 600_000;
@@ -50,7 +55,13 @@ export class RepositoryControl implements ServerControl {
   /** A model that is still served as it was is not touched. */
   async restore(): Promise<void> {
     const { before } = this;
-    if (before === null || this.options.restoreAtEnd === false) return;
+    const { home, restoreAtEnd } = this.options;
+    if (restoreAtEnd === false) return;
+    if (home) {
+      await Promise.all(this.clients.map((client) => serveHome(client, home)));
+      return;
+    }
+    if (before === null) return;
     await Promise.all(this.clients.map((client, index) => restoreOn(client, before[index]!)));
   }
 
@@ -66,7 +77,7 @@ export class RepositoryControl implements ServerControl {
     const differences = inForce && configDifferences(inForce, variant);
     if (differences?.length === 0 && loaded.size === 1) return modelName;
     try {
-      await unloadAllBut(client, []);
+      await unloadAll(client);
     } catch (error) {
       if (!isControlRefused(error)) throw explain(error, variant, client.address);
       // Measuring needs no control when the server serves just that; its other models are idle.
@@ -126,10 +137,17 @@ async function loadedConfigs(client: KserveClient): Promise<Map<string, ModelCon
   return configs;
 }
 
-async function unloadAllBut(client: KserveClient, keep: readonly string[]): Promise<void> {
-  for (const name of await loadedModels(client)) {
-    if (!keep.includes(name)) await client.repositoryUnload(name);
-  }
+async function unloadAll(client: KserveClient): Promise<void> {
+  for (const name of await loadedModels(client)) await client.repositoryUnload(name);
+}
+
+async function serveHome(client: KserveClient, home: Variant): Promise<void> {
+  const loaded = await loadedConfigs(client);
+  const inForce = loaded.get(home.name);
+  if (loaded.size === 1 && inForce && configDifferences(inForce, home).length === 0) return;
+  // All of them: Triton would keep a sweep's override of the home model too.
+  await unloadAll(client);
+  await client.repositoryLoad(home.name);
 }
 
 async function restoreOn(client: KserveClient, wanted: ReadonlyMap<string, ModelConfig>): Promise<void> {

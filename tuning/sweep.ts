@@ -3,7 +3,7 @@
  * so an interrupted sweep goes on where it stopped; a trial that its own generator calls invalid is repeated within a limit.
  */
 import type { Variant } from "../model-repo/variant";
-import type { SearchStrategy, VariantOutcome } from "./outcome";
+import { SearchStopped, type SearchStrategy, type VariantOutcome } from "./outcome";
 import type { TrialFailure } from "./target";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
@@ -46,6 +46,8 @@ export interface SweepOptions {
   readonly recover: (variant: Variant, failure: TrialFailure) => Promise<void>;
   readonly onEvent?: (event: SweepEvent) => void;
   readonly signal?: AbortSignal;
+  /** Asked before every trial: why the sweep has to end with what it has, e.g. that it costs too much; null while it may go on. */
+  readonly reasonToStop?: () => string | null;
 }
 
 export interface SweepResult {
@@ -68,6 +70,15 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
     let step = strategy.next(null);
     while (!step.done) {
       if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
+      const endedEarly = options.reasonToStop?.() ?? null;
+      if (endedEarly !== null) {
+        const outcome = cutShort(strategy, endedEarly);
+        if (outcome !== null) {
+          outcomes.push(outcome);
+          options.onEvent?.({ kind: "variant-finished", outcome });
+        }
+        return { outcomes, endedEarly };
+      }
       const attempt = await runTrial(step.value, options);
       if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
       lostInARow = attempt.ran ? 0 : lostInARow + 1;
@@ -83,6 +94,18 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
     options.onEvent?.({ kind: "variant-finished", outcome: step.value });
   }
   return { outcomes, endedEarly: null };
+}
+
+/** What a search knows that gets no more trials; null when that is no rate. */
+function cutShort(strategy: SearchStrategy, reason: string): VariantOutcome | null {
+  try {
+    const { done, value } = strategy.throw(new SearchStopped());
+    if (!done || value.sloRate === null) return null;
+    return { ...value, note: [value.note, `Its search was cut short: ${reason}.`].filter(Boolean).join(" ") };
+  } catch (error) {
+    if (error instanceof SearchStopped) return null;
+    throw error;
+  }
 }
 
 interface Attempt {

@@ -43,7 +43,7 @@ export interface OpenTarget {
   /** How far the server's GPU gauges look back, milliseconds of model time (Triton's --metrics-interval-ms; 2000 by default). */
   readonly gpuGaugeLagMs: number;
   /** After a trial that was invalid or could not be run: bring back what is gone, so that it can be tried again. */
-  recover(variant: Variant, failure: TrialFailure): Promise<void>;
+  recover(variant: Variant, failure: TrialFailure, signal?: AbortSignal): Promise<void>;
   /** True service times, where they are known because they are simulated. */
   readonly lawOf?: (variant: Variant) => ServiceLaw;
   /** Stops what the target started; leaves alone what it did not start. */

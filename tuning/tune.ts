@@ -5,6 +5,8 @@
 import { listImages } from "../loadgen/image-tensor";
 import type { LoadSpec } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
+import { winnerYaml } from "./decision/recommendation";
+import { openScreening, type AccuracySettings } from "./accuracy/screening";
 import { LiveRunner } from "./live-runner";
 import type { VariantOutcome } from "./outcome";
 import { askReferenceAnswers } from "./reference-answers";
@@ -21,6 +23,7 @@ import { budgetFor, type BudgetPreset } from "./search/budget";
 import type { LoadMode } from "./search/load-axis";
 import { searchSloRate } from "./search/strategy";
 import { runSweep, type SweepEvent } from "./sweep";
+import type { CostMeter } from "./sweep-cost";
 import type { OpenTarget } from "./target";
 import type { Slo } from "./trial";
 
@@ -39,12 +42,23 @@ export interface TuneSettings {
   readonly options: Manifest["options"];
   /** Price of one replica with its node; null when no prices are given. */
   readonly price: Result["price"];
+  /** Counts what the sweep costs and ends it at its limit. Default: nothing is paid for. */
+  readonly cost?: CostMeter | null;
+  /** Comparison of answers before speed counts. Default: none, and `notes` say why. */
+  readonly accuracy?: AccuracySettings | null;
+  /** More that a person should know, in sentences. */
+  readonly notes?: readonly string[];
 }
 
 export interface TuneHooks {
   readonly onEvent: (event: SweepEvent) => void;
   readonly signal: AbortSignal;
+  /** Runs the trials. Default: live, on the target. */
+  readonly runner?: TuneRunner;
 }
+
+/** What runs a sweep's trials; the live runner, or one in virtual time. */
+export type TuneRunner = Pick<LiveRunner, "run" | "runOn" | "reset"> & Partial<Pick<LiveRunner, "prepare">>;
 
 /** @throws ImageError, ResultsError; an interrupted or broken sweep is not an error but `endedEarly` of the result */
 export async function tune(
@@ -56,13 +70,7 @@ export async function tune(
   const startedAt = new Date();
   const images = describeImages(await listImages(settings.imageFolder));
   const imagesHash = hashOfImages(images);
-  const runner = new LiveRunner({
-    target,
-    imageFolder: settings.imageFolder,
-    transport: settings.transport,
-    referenceAnswers: (variant, modelName, address) =>
-      askReferenceAnswers(variant, modelName, address, settings.imageFolder),
-  });
+  const runner = hooks.runner ?? liveRunner(target, settings);
   const store = pointLogStore(
     folder.log,
     () => ({
@@ -138,6 +146,11 @@ export async function tune(
     folder.writeManifest(current);
     folder.writeResult(result);
     folder.writeReport(renderReport(result, current));
+      cost: settings.cost?.total() ?? null,
+      processor: target.facts.processor,
+      accuracy: screening?.facts ?? null,
+      accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,
+      assumptionsOf: target.assumptionsOf,
     return result;
   };
 
@@ -161,7 +174,7 @@ export async function tune(
       store,
       recover: async (variant, failure) => {
         runner.reset();
-        await target.recover(variant, failure);
+        await target.recover(variant, failure, hooks.signal);
       },
       onEvent: (event) => {
         hooks.onEvent(event);
@@ -179,6 +192,7 @@ export async function tune(
       const operatingRate = variants.find(({ name }) => name === variant?.name)?.operatingRate;
       const { slo, seed } = settings;
       const { signal } = hooks;
+      reasonToStop: () => settings.cost?.reasonToStop() ?? null,
       const note =
         variant && operatingRate
           ? await checkScaling({ target, runner, variant, operatingRate, slo, seed, signal })
@@ -187,7 +201,24 @@ export async function tune(
     }
     return swept;
   });
-  return write(sweep.outcomes, sweep.endedEarly, sweep.endedEarly === null);
+  const result = write(sweep.outcomes, sweep.endedEarly, sweep.endedEarly === null);
+  const winner = winnerYaml(result);
+  if (winner !== null) folder.writeRecommendation(winner);
+  return result;
+}
+
+/** Runs trials on the target, with the images of a folder. */
+export function liveRunner(
+  target: OpenTarget,
+  { imageFolder, transport }: Pick<TuneSettings, "imageFolder" | "transport">,
+): LiveRunner {
+  return new LiveRunner({
+    target,
+    imageFolder,
+    transport,
+    referenceAnswers: (variant, modelName, address) =>
+      askReferenceAnswers(variant, modelName, address, imageFolder),
+  });
 }
 
 /**

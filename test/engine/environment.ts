@@ -139,6 +139,8 @@ export class Environment {
       PULUMI_SKIP_UPDATE_CHECK: "true",
       // The type check belongs to `npm run typecheck`; here it would be most of the time.
       PULUMI_NODEJS_TRANSPILE_ONLY: "true",
+      // The SDK keeps a stack trace of every promise, mapped back to TypeScript: a fifth of the time of an update.
+      NODE_OPTIONS: "--stack-trace-limit=0",
       // Stands for the public certificate authorities, which sign the DNS endpoint's certificate.
       SSL_CERT_FILE: join(this.dir, "pki", "issuer.pem"),
     };

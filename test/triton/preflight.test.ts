@@ -22,7 +22,14 @@ async function preflight(
   );
   const before = await client.repositoryIndex();
   const servers = await findServers([grpcAddress], [metricsUrl]);
-  const checks = await runPreflight({ servers, variants, imageFolder: imagesFolder, workers: 1, cores: 2 });
+  const checks = await runPreflight({
+    servers,
+    variants,
+    imageFolder: imagesFolder,
+    workers: 1,
+    cores: 2,
+    isHere: true,
+  });
   // Nothing was loaded or unloaded.
   expect(await client.repositoryIndex()).toEqual(before);
   return { checks, text: renderChecks(checks) };

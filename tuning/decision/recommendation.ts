@@ -4,9 +4,6 @@ import { formatRate, formatShare, formatSlo, formatUsd } from "../report/format"
 import type { Demand, Plan } from "./decide";
 import { stackYaml, variantSetting, type StackSettings } from "./stack-settings";
 
-/** Name of the file in the results folder. */
-export const recommendationFileName = "recommendation.yaml";
-
 /** Stack settings that serve the demand by a plan: fixed replicas, and the rate for an autoscaler whether it is used or not. */
 export function settingsFor(plan: Plan): StackSettings {
   return {
@@ -16,13 +13,27 @@ export function settingsFor(plan: Plan): StackSettings {
   };
 }
 
+/** Settings that serve the sweep's winner, whatever the load; null when there is none. */
+export function winnerYaml(result: Result): string | null {
+  const variant = result.variants.find(({ name }) => name === result.recommendation.variant);
+  if (!variant) return null;
+  const comments = [
+    ...headOf(result, variant.name, formatSlo(result.slo)),
+    `operating rate ${formatRate(variant.operatingRate)}/s per replica (99 % lower bound)`,
+    `replicas for a load: npm run decide -- RESULTS-FOLDER --for REQUESTS-PER-SECOND`,
+  ];
+  return [
+    ...asComments(comments),
+    stackYaml(result.project.name, { variant: variantSetting(variant) }),
+    "",
+  ].join("\n");
+}
+
 /** Text of recommendation.yaml; its `config` can be copied into Pulumi.<stack>.yaml as it is. */
 export function recommendationYaml(result: Result, demand: Demand, plan: Plan): string {
   const { variant, cost } = plan;
   const comments = [
-    `${variant.name} for ${formatRate(demand.loadPerS)} requests/s, ${formatSlo(result.slo)}`,
-    `made ${result.startedAt} by ${result.project.name} ${result.project.version}, target: ${result.targetDescription}`,
-    ...(result.simulated ? ["SIMULATED T4: measure on the real GPU before relying on it"] : []),
+    ...headOf(result, variant.name, `${formatRate(demand.loadPerS)} requests/s, ${formatSlo(result.slo)}`),
     `operating rate ${formatRate(variant.operatingRate)}/s per replica (99 % lower bound), less a margin of ` +
       `${formatShare(demand.margin)}: ${formatRate(plan.ratePerReplicaPerS)}/s`,
     `replicas: ${plan.replicas}, of which ${demand.spareReplicas} spare; each gets ${formatRate(plan.loadPerReplicaPerS.all)}/s, ` +
@@ -35,9 +46,19 @@ export function recommendationYaml(result: Result, demand: Demand, plan: Plan): 
         ]
       : []),
   ];
+  return [...asComments(comments), stackYaml(result.project.name, settingsFor(plan)), ""].join("\n");
+}
+
+function headOf(result: Result, variant: string, purpose: string): string[] {
+  return [
+    `${variant} for ${purpose}`,
+    `made ${result.startedAt} by ${result.project.name} ${result.project.version}, target: ${result.targetDescription}`,
+    ...(result.endedEarly === null ? [] : [`INCOMPLETE SWEEP: ${result.endedEarly}`]),
+    ...(result.simulated ? ["SIMULATED T4: measure on the real GPU before relying on it"] : []),
+  ];
+}
+
+function asComments(comments: readonly string[]): string[] {
   // A line feed in a text would end the comment.
-  const head = comments.map(
-    (comment) => `# ${comment.replaceAll(/\p{Cc}/gu, " ").replaceAll("\u00a0", " ")}`,
-  );
-  return [...head, stackYaml(result.project.name, settingsFor(plan)), ""].join("\n");
+  return comments.map((comment) => `# ${comment.replaceAll(/\p{Cc}/gu, " ").replaceAll("\u00a0", " ")}`);
 }

@@ -8,7 +8,7 @@ import type { SweepEvent } from "../sweep";
 import type { TrialSpec } from "../trial";
 import { painter, printable, type Painter, type Style } from "./ansi";
 import { SweepClock } from "./eta";
-import { formatDuration, formatMs, formatRate, formatShare } from "./format";
+import { formatDuration, formatMs, formatRate, formatShare, formatUsd } from "./format";
 
 /** Where the view writes: process.stderr, or a stand-in. */
 export interface ViewStream {
@@ -38,6 +38,7 @@ export class LiveView {
   private lowestFail: number | null = null;
   private lastVerdict: string | null = null;
   private lineShown = false;
+  private costUsd: (() => number) | null = null;
 
   constructor(
     private readonly stream: ViewStream,
@@ -78,6 +79,11 @@ export class LiveView {
     }
   }
 
+  /** From now on the live line says what the sweep has cost, US dollars. */
+  showCost(costUsd: () => number): void {
+    this.costUsd = costUsd;
+  }
+
   /** A lasting line, e.g. a note about the results folder. */
   note(text: string): void {
     this.print(printable(text));
@@ -95,6 +101,7 @@ export class LiveView {
       `${Math.min(progress.elapsedS, progress.totalS).toFixed(0)}/${progress.totalS.toFixed(0)} s`,
       `now ${formatRate(progress.ratePerS)}/s`,
       `p95 ${formatMs(progress.p95Ms)}`,
+      this.cost(),
       this.lastVerdict && `last: ${this.lastVerdict}`,
       this.timeLeft(),
     ]);
@@ -117,6 +124,7 @@ export class LiveView {
       `p95 ${formatMs(result.load.response.p95Ms)}`,
       `missed ${formatShare(judged.missShare.estimate, 1)}`,
       this.paint(verdictStyle[judged.verdict] ?? "dim", judged.verdict),
+      this.cost(),
       fromLog ? "(from the point log)" : this.timeLeft(),
     ];
     this.print(joined(parts));
@@ -130,6 +138,10 @@ export class LiveView {
     const high = this.lowestFail === null ? "" : formatRate(this.lowestFail);
     const bracket = low || high ? [`limit in ${low || "?"}..${high || "?"}`] : [];
     return [`${this.position} ${this.variant}`, `${spec.purpose} ${load}`, ...bracket];
+  }
+
+  private cost(): string | null {
+    return this.costUsd && formatUsd(this.costUsd());
   }
 
   private timeLeft(): string | null {

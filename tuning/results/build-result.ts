@@ -37,6 +37,8 @@ export interface ResultContext {
   /** Price of one replica with its node; null when no prices are given. */
   readonly price: Result["price"];
   /** Why variants are missing; null when the sweep is complete. */
+  /** What the sweep cost. Default: nothing was paid for. */
+  readonly cost?: Result["cost"];
   readonly endedEarly: string | null;
   readonly notes: readonly string[];
 }
@@ -93,6 +95,7 @@ function describeVariant(
   context: ResultContext,
 ): ResultVariant {
   const { variant, outcome } = candidate;
+    cost: context.cost ?? null,
   const { operatingRate } = outcome;
   return {
     name: variant.name,

@@ -21,8 +21,16 @@ export function writeFileAtomic(path: string, text: string): void {
     renameSync(temporary, path);
     syncFolder(dirname(path));
   } catch (error) {
-    rmSync(temporary, { force: true });
+    discard(temporary);
     throw fsError(error, `write ${path}`);
+  }
+}
+
+function discard(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // Where nothing can be written, nothing can be removed either; the first error says why.
   }
 }
 

@@ -12,7 +12,7 @@ import { errorCode, fsError, ResultsError } from "./results-error";
 /** Name of the lock file in the results folder. */
 export const lockFileName = "sweep.lock";
 
-/** A lock without content that is younger than this is being written, not damaged. */
+/** A lock without content, or a takeover, that is younger than this is going on; an older one was killed. It takes milliseconds. */
 const youngLockMs = 5_000;
 
 const holderSchema = z.object({
@@ -44,8 +44,12 @@ export function lockFolder(folder: string): FolderLock {
   return {
     notes,
     release: () => {
-      const holder = read(path);
-      if (holder !== null && isSame(holder, mine)) rmSync(path, { force: true });
+      try {
+        const holder = read(path);
+        if (holder !== null && isSame(holder, mine)) rmSync(path, { force: true });
+      } catch {
+        // A folder that cannot be written any more: the lock stays and is stale when this process has ended.
+      }
     },
   };
 }
@@ -64,15 +68,7 @@ function create(path: string, holder: Holder): boolean {
 /** Replaces a stale lock. Only one process at a time may do so, or two could each remove the other's fresh lock. */
 function takeOver(path: string, mine: Holder): string {
   const guard = `${path}.takeover`;
-  try {
-    mkdirSync(guard);
-  } catch (error) {
-    if (errorCode(error) !== "EEXIST") throw fsError(error, `write ${guard}`);
-    throw new ResultsError(
-      "in-use",
-      `another process is just taking over ${path}. Try again; if this message stays, remove the folder ${guard}.`,
-    );
-  }
+  enter(guard, path);
   try {
     const holder = read(path);
     if (holder !== null) refuseIfAlive(path, holder);
@@ -87,6 +83,26 @@ function takeOver(path: string, mine: Holder): string {
       : `the sweep of process ${holder.pid} (${holder.lockedAt}) had ended without unlocking the folder; its lock was removed`;
   } finally {
     rmdirSync(guard);
+  }
+}
+
+function enter(guard: string, path: string): void {
+  try {
+    if (isOld(guard)) rmdirSync(guard);
+    mkdirSync(guard);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST" && errorCode(error) !== "ENOENT")
+      throw fsError(error, `write ${guard}`);
+    throw new ResultsError("in-use", `another process is just taking over ${path}. Try again.`);
+  }
+}
+
+function isOld(guard: string): boolean {
+  try {
+    return Date.now() - statSync(guard).mtimeMs > youngLockMs;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return false;
+    throw error;
   }
 }
 

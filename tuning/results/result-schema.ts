@@ -197,3 +197,16 @@ export function resultJsonSchema(): string {
   const schema = z.toJSONSchema(resultSchema, { target: "draft-2020-12", io: "input" });
   return JSON.stringify(schema, null, 2) + "\n";
 }
+    cost: z
+      .object({
+        usd: z
+          .number()
+          .nonnegative()
+          .describe("What the run that wrote this file cost: all machines of the stack, US dollars at list prices."),
+        usdPerHour: z.number().nonnegative(),
+        maxUsd: z.number().positive().describe("Limit of --max-cost."),
+        asOf: z.string().describe("Month of the price table."),
+      })
+      .nullable()
+      .default(null)
+      .describe("Null where no machines are paid for by the hour."),

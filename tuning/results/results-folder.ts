@@ -13,6 +13,9 @@ import { resultFileName, resultSchema, type Result } from "./result-schema";
 /** Name of the report in the results folder. */
 export const reportFileName = "report.html";
 
+/** Name of the file with the stack configuration that serves the recommended variant. */
+export const recommendationFileName = "recommendation.yaml";
+
 /** `unfinished`: trials, but the sweep has not ended. `finished`: it has. `empty`: neither, or no such folder. */
 export type FolderState = "empty" | "unfinished" | "finished";
 
@@ -86,6 +89,11 @@ export class ResultsFolder {
 
   writeResult(result: Result): void {
     writeFileAtomic(join(this.path, resultFileName), JSON.stringify(result, null, 2) + "\n");
+  }
+
+  /** Stack configuration that serves the recommended variant. */
+  writeRecommendation(yaml: string): void {
+    writeFileAtomic(join(this.path, recommendationFileName), yaml);
   }
 
   writeReport(html: string): void {

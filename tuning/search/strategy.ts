@@ -5,7 +5,7 @@
 import type { LoadShape } from "../../loadgen/load-spec";
 import type { Variant } from "../../model-repo/variant";
 import type { ServiceLaw } from "../../serving-model/service-law";
-import type { SearchStrategy, SystemFacts } from "../outcome";
+import { SearchStopped, type SearchStrategy, type SystemFacts } from "../outcome";
 import type { Slo, TrialResult, TrialSpec } from "../trial";
 import { bracketOf, contradicts, offerableLimit } from "./bracket";
 import type { SearchBudget } from "./budget";
@@ -50,11 +50,15 @@ const closeLimit = 1.15;
 
 export function* searchSloRate(options: SearchOptions): SearchStrategy {
   const state = new SearchState(options);
-  yield* probe(state);
-  if (state.system === null) yield* climb(state);
-  yield* approach(state);
-  yield* bisect(state);
-  yield* tryGoal(state);
+  try {
+    yield* probe(state);
+    if (state.system === null) yield* climb(state);
+    yield* approach(state);
+    yield* bisect(state);
+    yield* tryGoal(state);
+  } catch (error) {
+    if (!(error instanceof SearchStopped)) throw error;
+  }
   return concludeSearch(state);
 }
 
