@@ -55,3 +55,6 @@ function mix(value: number): number {
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return hash ^ (hash >>> 16);
 }
+
+/** Purposes of random streams: each draws its own numbers from the one seed. */
+export const randomStreams = { poisson: 1, think: 2 } as const;

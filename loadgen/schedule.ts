@@ -3,9 +3,10 @@
  * A plan is asked for its next time, told when that request was taken, and told when it was answered (closed loops need that).
  * A new load shape is a new case in `createPlan` and a class here; nobody else knows the shapes.
  */
-import { DueHeap } from "./due-heap";
-import type { LoadShape } from "./load-spec";
-import { RandomStream } from "./random";
+import type { LoadProfile } from "./load-profile";
+import { RandomStream, randomStreams } from "./random";
+import { RateCurve, type RatedProfile } from "./rate-curve";
+import { UserPlan } from "./user-plan";
 
 /** Which part of the load a worker sends: worker `index` of `count`. */
 export interface WorkerShare {
@@ -24,23 +25,22 @@ export interface Plan {
   ended(user: number, atS: number): void;
 }
 
-/** Purposes of random streams: each draws its own numbers from the one seed. */
-const streams = { poisson: 1, think: 2 } as const;
-
 /**
  * The plan of one worker. All workers together offer exactly the shape:
  * - poisson: independent streams of rate / count; their sum is a Poisson process of the whole rate.
  * - constant: arrival i happens at i / rate; worker w takes those with i mod count = w.
+ * - ramp, steps: as poisson or constant, with time stretched so that the rate is the profile's at every moment.
+ * - recorded: worker w takes the arrivals i with i mod count = w.
  * - users: worker w has the users u with u mod count = w.
  * @throws RangeError for a share that is none, or for a shape whose figures cannot be planned
  */
-export function createPlan(shape: LoadShape, seed: number, share: WorkerShare): Plan {
+export function createPlan(shape: LoadProfile, seed: number, share: WorkerShare): Plan {
   const { index, count } = share;
   if (!Number.isSafeInteger(index) || !Number.isSafeInteger(count) || index < 0 || index >= count)
     throw new RangeError(`worker index must be in 0..count-1, got worker ${index} of ${count}`);
   switch (shape.kind) {
     case "poisson": {
-      const random = new RandomStream(seed, streams.poisson, index);
+      const random = new RandomStream(seed, randomStreams.poisson, index);
       const meanGapS = count / positive("ratePerS", shape.ratePerS);
       let atS = 0;
       return new OpenLoop(() => (atS += random.exponential() * meanGapS));
@@ -50,9 +50,33 @@ export function createPlan(shape: LoadShape, seed: number, share: WorkerShare): 
       let arrival = index - count;
       return new OpenLoop(() => (arrival += count) / ratePerS);
     }
+    case "ramp":
+    case "steps":
+      return new OpenLoop(profileArrivals(shape, seed, share));
+    case "recorded": {
+      let arrival = index - count;
+      return new OpenLoop(() => shape.atS[(arrival += count)] ?? Infinity);
+    }
     case "users":
-      return new ClosedLoop(shape, seed, share);
+      return new UserPlan(shape, seed, share);
   }
+}
+
+/** Arrival times of one worker around a changing rate. */
+function profileArrivals(
+  shape: Extract<RatedProfile, { arrivals: unknown }>,
+  seed: number,
+  { index, count }: WorkerShare,
+): () => number {
+  const curve = new RateCurve(shape);
+  if (shape.arrivals === "constant") {
+    let arrival = index - count;
+    return () => curve.timeOf((arrival += count));
+  }
+  // A Poisson process of rate 1 in units of expected arrivals is one of the profile's rate in time.
+  const random = new RandomStream(seed, randomStreams.poisson, index);
+  let expected = 0;
+  return () => curve.timeOf((expected += random.exponential() * count));
 }
 
 function positive(name: string, value: number): number {
@@ -77,58 +101,5 @@ class OpenLoop implements Plan {
 
   ended(): void {
     // an open loop does not wait for anybody
-  }
-}
-
-type UsersShape = Extract<LoadShape, { kind: "users" }>;
-
-/**
- * The documents' users: think, send, wait for the answer, think again. The planned time of a request is the end of its think time.
- * A user's first request comes after the *rest* of a think time (the renewal process's equilibrium distribution), as if the user
- * had been there for ever: however fast the users are spawned, they do not march in step, and the measured window needs no
- * long settling. Think times belong to (seed, user, how many-th), so they do not depend on the server's speed.
- */
-class ClosedLoop implements Plan {
-  private readonly due = new DueHeap();
-  private readonly randomOf = new Map<number, RandomStream>();
-
-  constructor(
-    private readonly shape: UsersShape,
-    seed: number,
-    share: WorkerShare,
-  ) {
-    const { users, spawnPerS, thinkMinS, thinkMaxS } = shape;
-    if (!Number.isSafeInteger(users) || users < 1)
-      throw new RangeError(`users must be an integer >= 1, got ${users}`);
-    positive("spawnPerS", spawnPerS);
-    if (!(thinkMinS >= 0 && thinkMaxS >= thinkMinS && Number.isFinite(thinkMaxS)))
-      throw new RangeError(`think time must be 0 <= min <= max, got ${thinkMinS}..${thinkMaxS} s`);
-    for (let user = share.index; user < users; user += share.count) {
-      const random = new RandomStream(seed, streams.think, user);
-      this.randomOf.set(user, random);
-      this.due.push(user / spawnPerS + this.restOfThinkS(random), user);
-    }
-  }
-
-  get nextAtS(): number {
-    return this.due.earliest;
-  }
-
-  take(): number {
-    return this.due.pop();
-  }
-
-  ended(user: number, atS: number): void {
-    const random = this.randomOf.get(user);
-    if (random === undefined) throw new RangeError(`user ${user} does not belong to this worker`);
-    const { thinkMinS, thinkMaxS } = this.shape;
-    this.due.push(atS + thinkMinS + random.uniform() * (thinkMaxS - thinkMinS), user);
-  }
-
-  /** Rest of the think time that is running when somebody looks at a random moment: a length-biased think time, cut uniformly. */
-  private restOfThinkS(random: RandomStream): number {
-    const { thinkMinS, thinkMaxS } = this.shape;
-    const running = Math.sqrt(thinkMinS ** 2 + random.uniform() * (thinkMaxS ** 2 - thinkMinS ** 2));
-    return random.uniform() * running;
   }
 }
