@@ -45,6 +45,8 @@ export interface RunnerListener<Request> {
   finished(batch: FinishedBatch<Request>): void;
   /** The queue policy refused the request. */
   rejected(request: Request, reason: "queue-full" | "timeout", queuedForUs: number): void;
+  /** The execution that the request was in failed, `afterUs` model microseconds after it came into the queue. */
+  failed(request: Request, reason: string, afterUs: number): void;
 }
 
 /** One loaded model: its queue, its batcher and its instances. */
@@ -79,18 +81,29 @@ export class ModelLoadError extends Error {
   }
 }
 
+/** A model that is to be loaded. */
+export interface ModelToLoad {
+  readonly config: CompleteModelConfig;
+  /** What the model was loaded with before, if it is: an executor may reload faster when little changes. */
+  readonly previous: CompleteModelConfig | null;
+  /** Folder of the version's files. */
+  readonly versionFolder: string;
+}
+
 export interface Executor {
   /** GPU ids that configurations may name. */
   readonly gpuIds: readonly number[];
+  /** Where instances run: the kind of instance group that configurations must ask for. */
+  readonly instanceKind: "KIND_GPU" | "KIND_CPU";
   /**
    * Loads a model; resolves when it can take requests.
-   * @param previous what the model was loaded with before, if it is: an executor may reload faster when little changes
    * @throws ModelLoadError
    */
   load<Request extends RunnerRequest>(
-    config: CompleteModelConfig,
-    previous: CompleteModelConfig | null,
+    model: ModelToLoad,
     listener: RunnerListener<Request>,
   ): Promise<ModelRunner<Request>>;
   gpus(): readonly GpuReading[];
+  /** Ends at once whatever executes. */
+  close(): Promise<void>;
 }

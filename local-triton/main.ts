@@ -5,7 +5,8 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { ModelControlMode } from "./models/model-store";
 import { watchParent } from "./parent-watch";
-import { type ExecutorName, LocalTriton } from "./server";
+import { type ExecutorName, executorNames } from "./create-executor";
+import { LocalTriton } from "./server";
 
 interface CliOptions {
   readonly modelRepository: string;
@@ -19,6 +20,7 @@ interface CliOptions {
   readonly timeDilation: number;
   readonly loadTimeMs: number;
   readonly metricsIntervalMs: number;
+  readonly cpuThreads?: number;
   readonly exitWithParent: boolean;
 }
 
@@ -42,7 +44,9 @@ function atLeast(minimum: number): (text: string) => number {
 
 function parseOptions(): CliOptions {
   const command = new Command("local-triton")
-    .description("A Triton-compatible inference server (KServe v2) with a simulated NVIDIA T4.")
+    .description(
+      "A Triton-compatible inference server (KServe v2) with a simulated NVIDIA T4, or ONNX Runtime on the CPU.",
+    )
     .requiredOption("--model-repository <dir>", "folder of the model repository")
     .option("--host <address>", "address to listen on", "127.0.0.1")
     .option("--grpc-port <port>", "gRPC port; 0: a free one", port, 8001)
@@ -61,12 +65,17 @@ function parseOptions(): CliOptions {
     )
     .addOption(
       new Option("--executor <name>", "what executes models")
-        .choices(["simulated-t4"])
+        .choices([...executorNames])
         .default("simulated-t4"),
     )
     .option("--time-dilation <factor>", "wall seconds per model second", atLeast(1), 1)
     .option("--load-time-ms <ms>", "model time that loading a model takes", atLeast(0), 500)
     .option("--metrics-interval-ms <ms>", "model time between updates of the GPU metrics", atLeast(10), 2000)
+    .option(
+      "--cpu-threads <n>",
+      "threads that an ONNX model's instances share; default: all cores but one",
+      atLeast(1),
+    )
     .option("--exit-with-parent", "end when the parent process ends", false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
   return command.parse().opts<CliOptions>();

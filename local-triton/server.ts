@@ -2,6 +2,7 @@ import { grpcMethods } from "./api/grpc-services";
 import { HttpEndpoint } from "./api/http-server";
 import { httpRoutes } from "./api/http-routes";
 import { metricsRoute } from "./api/metrics-route";
+import { createExecutor, type ExecutorOptions } from "./create-executor";
 import type { Executor } from "./executor";
 import { GrpcServer } from "./grpc/server";
 import { CpuMeter } from "./metrics/cpu";
@@ -9,13 +10,8 @@ import { HostHealth } from "./metrics/host-health";
 import { ModelClock } from "./model-clock";
 import { type ModelControlMode, ModelStore } from "./models/model-store";
 import { RepositoryFolder } from "./models/repository-folder";
-import { DEFAULT_LOAD_TIME_US, SimulatedT4 } from "./simulated-t4/executor";
-import { DEFAULT_GPU_POLL_US } from "./simulated-t4/gpu";
 
-/** What executes the models. */
-export type ExecutorName = "simulated-t4";
-
-export interface LocalTritonOptions {
+export interface LocalTritonOptions extends ExecutorOptions {
   /** Folder of the model repository. */
   readonly modelRepository: string;
   /** Ports; 0 is a free one. Default 0. */
@@ -28,14 +24,8 @@ export interface LocalTritonOptions {
   readonly modelControlMode?: ModelControlMode;
   /** Models loaded at the start in mode `explicit`; "*" is all. Default none. */
   readonly loadModels?: readonly string[];
-  /** Default `simulated-t4`. */
-  readonly executor?: ExecutorName;
   /** Wall seconds per model second, >= 1. Default 1. All times that the server keeps or reports are model time. */
   readonly timeDilation?: number;
-  /** Model time that loading a model takes, milliseconds. Default 500. */
-  readonly loadTimeMs?: number;
-  /** How often the GPU metrics are refreshed, model milliseconds. Default 2000, as Triton. */
-  readonly metricsIntervalMs?: number;
   /** Length of each of the two steps of a shutdown, wall milliseconds. Default 1000, as observed on Triton 2.51. */
   readonly shutdownStepMs?: number;
   /** Takes the reasons that Triton writes to its log only. Default: none is kept. */
@@ -57,6 +47,7 @@ export class LocalTriton {
   private constructor(
     readonly ports: Ports,
     private readonly store: ModelStore,
+    private readonly executor: Executor,
     private readonly grpc: GrpcServer,
     private readonly http: HttpEndpoint,
     private readonly metrics: HttpEndpoint,
@@ -72,12 +63,7 @@ export class LocalTriton {
     const host = options.host ?? "127.0.0.1";
     const clock = new ModelClock(options.timeDilation ?? 1);
     const health = new HostHealth(clock.dilation);
-    const executor: Executor = new SimulatedT4(
-      clock,
-      health,
-      (options.loadTimeMs ?? DEFAULT_LOAD_TIME_US / 1000) * 1000,
-      (options.metricsIntervalMs ?? DEFAULT_GPU_POLL_US / 1000) * 1000,
-    );
+    const executor = createExecutor(options, clock, health);
     const store = new ModelStore(
       new RepositoryFolder(options.modelRepository),
       executor,
@@ -85,7 +71,12 @@ export class LocalTriton {
       () => clock.nowUs(),
       options.log ?? (() => undefined),
     );
-    await store.loadInitial(options.loadModels ?? []);
+    try {
+      await store.loadInitial(options.loadModels ?? []);
+    } catch (error) {
+      await executor.close();
+      throw error;
+    }
     const grpc = new GrpcServer(grpcMethods(store, clock));
     const http = new HttpEndpoint(httpRoutes(store));
     const cpu = new CpuMeter();
@@ -95,7 +86,7 @@ export class LocalTriton {
         gpus: executor.gpus(),
         cpu: cpu.read(),
         host: health,
-        timeDilation: clock.dilation,
+        timeDilation: options.executor === "onnx" ? null : clock.dilation,
       })),
     );
     try {
@@ -106,9 +97,9 @@ export class LocalTriton {
       };
       health.start();
       const stepMs = options.shutdownStepMs ?? DEFAULT_SHUTDOWN_STEP_MS;
-      return new LocalTriton(ports, store, grpc, http, metrics, health, stepMs);
+      return new LocalTriton(ports, store, executor, grpc, http, metrics, health, stepMs);
     } catch (error) {
-      await Promise.allSettled([grpc.close(), http.close(), metrics.close()]);
+      await Promise.allSettled([grpc.close(), http.close(), metrics.close(), executor.close()]);
       throw error;
     }
   }
@@ -140,7 +131,7 @@ export class LocalTriton {
   /** Ends at once; open requests are cut off. */
   async close(): Promise<void> {
     this.health.stop();
-    await Promise.all([this.grpc.close(), this.http.close(), this.metrics.close()]);
+    await Promise.all([this.grpc.close(), this.http.close(), this.metrics.close(), this.executor.close()]);
   }
 }
 

@@ -1,51 +1,26 @@
 /**
- * The variants that the tuning documents measured, as data, and the artefacts behind them.
+ * The variants that the tuning documents measured, as data, and those beyond them on the ONNX/TensorRT path.
  * Documents: "JA" is the Japanese article of 2019 that builds and tunes the whole system; "FR" is part 3 of Google's tutorial on
  * serving with TensorRT Inference Server, in French (measuring and tuning). Figures are requests a second that held p95 <= 100 ms.
  */
+import {
+  defaultQueueDelayUs,
+  originalArtefact,
+  tftrtArtefact,
+  trtArtefact,
+  UnknownNameError,
+} from "./artefacts";
 import { didYouMean, knownNames } from "./nearest-name";
-import type { ModelArtefact, Precision, PublishedFigure, Variant } from "./variant";
+import type { ModelArtefact, PublishedFigure, Variant } from "./variant";
 
-/** Default of dynamic_batching.max_queue_delay_microseconds: the documents' 20 ms. */
-export const defaultQueueDelayUs = 20_000;
-/** Largest batch of the documents' first four variants, and of an artefact that has no engines. */
-export const defaultMaxBatchSize = 64;
-
-/** ResNet-50 as the documents export it: pixels 0..255 in, normalisation inside the graph, 1000 probabilities out. */
-const resnet50 = {
-  platform: "tensorflow_savedmodel",
-  input: { name: "input", type: "FP32", dims: [224, 224, 3], format: "FORMAT_NHWC" },
-  output: { name: "probabilities", type: "FP32", dims: [1000], format: null },
-  labelsFile: "imagenet1k_labels.txt",
-} as const;
-
-/** The SavedModel before conversion; serves any batch. */
-export const originalArtefact: ModelArtefact = {
-  ...resnet50,
-  name: "original",
-  precision: "original",
-  builtMaxBatchSize: null,
-};
-
-export type EnginePrecision = Exclude<Precision, "original">;
-export const enginePrecisions: readonly EnginePrecision[] = ["fp32", "fp16", "int8"];
-/** Engines larger than this do not fit the 16 GB of a T4 together with the framework. */
-export const largestEngineBatch = 256;
-
-/**
- * A TF-TRT conversion. Its name, and so its path, holds precision and batch size: conversions for other batch sizes never
- * overwrite each other.
- */
-export function tftrtArtefact(precision: EnginePrecision, builtMaxBatchSize: number): ModelArtefact {
-  return { ...resnet50, name: `tftrt_${precision}_bs${builtMaxBatchSize}`, precision, builtMaxBatchSize };
-}
+export { findArtefact, originalArtefact, tftrtArtefact, UnknownNameError } from "./artefacts";
 
 function variant(
   name: string,
   artefact: ModelArtefact,
   batchSize: number,
   instanceCount: number,
-  published: PublishedFigure,
+  published: PublishedFigure | null,
 ): Variant {
   const settings = { maxBatchSize: batchSize, instanceCount, queueDelayUs: defaultQueueDelayUs };
   return { name, artefact, ...settings, preferredBatchSizes: [batchSize], published };
@@ -95,52 +70,90 @@ export const catalogue: readonly Variant[] = [
   ),
 ];
 
-/** Artefacts of the catalogue, each once: what a conversion has to make for the documents' variants. */
+/** Artefacts of the documents' variants, each once: what a conversion has to make for them. */
 export const catalogueArtefacts: readonly ModelArtefact[] = [
   ...new Map(catalogue.map(({ artefact }) => [artefact.name, artefact])).values(),
 ];
 
-/** A name that the catalogue does not have. The message lists the known ones and the nearest match. */
-export class UnknownNameError extends Error {
-  override readonly name = "UnknownNameError";
+function reached(rps: number, source: string): PublishedFigure {
+  return { rps, kind: "reached", gpuBusy: null, source };
 }
+
+/**
+ * Beyond the documents: TensorRT plans of the ONNX export, UINT8 pixels (a quarter of the bytes through link and copies), one instance
+ * and several. The published figures are other people's systems on one T4, near to a variant but not that variant.
+ */
+export const tensorrtVariants: readonly Variant[] = [
+  variant(
+    "trt_fp16",
+    trtArtefact("fp16", 64),
+    64,
+    1,
+    reached(
+      2145.3,
+      "NVIDIA DeepLearningExamples, ResNet-50 v1.5 on Triton (2021): ONNX Runtime with TensorRT FP16, one instance, batches up to 128, " +
+        "96 requests in flight, p95 47.8 ms",
+    ),
+  ),
+  variant("trt_fp16_bs64_count2", trtArtefact("fp16", 64), 64, 2, null),
+  variant("trt_int8", trtArtefact("int8", 64), 64, 1, null),
+  variant(
+    "trt_int8_bs64_count2",
+    trtArtefact("int8", 64),
+    64,
+    2,
+    reached(
+      5193,
+      "MLPerf Inference v0.5 (2019), Server scenario, NVIDIA's own harness and not Triton: within 15 ms at p99",
+    ),
+  ),
+  variant("trt_int8_bs16_count4", trtArtefact("int8", 16), 16, 4, null),
+];
+
+/** Every variant that has a name. */
+export const namedVariants: readonly Variant[] = [...catalogue, ...tensorrtVariants];
+
+/** Words that stand for several variants. */
+export const variantGroups: ReadonlyMap<string, readonly Variant[]> = new Map([
+  ["documents", catalogue],
+  ["tensorrt", tensorrtVariants],
+  ["all", namedVariants],
+]);
+
+/** What a list of variants may be written with: their names, and words for groups of them. */
+export const variantWords: readonly string[] = [
+  ...namedVariants.map(({ name }) => name),
+  ...variantGroups.keys(),
+];
 
 /** @throws UnknownNameError */
 export function findVariant(name: string): Variant {
-  const names = catalogue.map((known) => known.name);
-  const found = catalogue.find((known) => known.name === name);
+  const names = namedVariants.map((known) => known.name);
+  const found = namedVariants.find((known) => known.name === name);
   if (found !== undefined) return found;
   throw new UnknownNameError(`unknown variant "${name}"${knownNames(name, names, "variants")}`);
 }
 
 /**
- * Variants by name, in the given order.
+ * Variants by name or group, in the given order.
  * @throws UnknownNameError that names every unknown and every repeated name at once
  */
-export function findVariants(names: readonly string[]): Variant[] {
-  const known = new Map(catalogue.map((entry) => [entry.name, entry]));
-  const problems = names.flatMap((name, index) => {
-    if (!known.has(name)) return [`unknown variant "${name}"${didYouMean(name, known.keys())}`];
-    return names.indexOf(name) < index ? [`variant "${name}" is named twice`] : [];
-  });
+export function findVariants(words: readonly string[]): Variant[] {
+  const known = new Map(namedVariants.map((entry) => [entry.name, entry]));
+  const problems: string[] = [];
+  const found = new Set<Variant>();
+  for (const word of words) {
+    const meant = variantGroups.get(word) ?? [known.get(word)].filter((entry) => entry !== undefined);
+    if (meant.length === 0)
+      problems.push(
+        `unknown variant "${word}"${didYouMean(word, [...known.keys(), ...variantGroups.keys()])}`,
+      );
+    for (const entry of meant) {
+      if (found.has(entry)) problems.push(`variant "${entry.name}" is named twice`);
+      found.add(entry);
+    }
+  }
   if (problems.length > 0)
     throw new UnknownNameError(`${problems.join("; ")}. Known variants: ${[...known.keys()].join(", ")}`);
-  return names.map((name) => known.get(name) as Variant);
-}
-
-/**
- * `original`, or `tftrt_<fp32|fp16|int8>_bs<n>` for any batch size from 1 to 256.
- * @throws UnknownNameError
- */
-export function findArtefact(name: string): ModelArtefact {
-  if (name === originalArtefact.name) return originalArtefact;
-  const match = /^tftrt_([a-z0-9]+)_bs([1-9]\d{0,3})$/.exec(name);
-  const precision = enginePrecisions.find((known) => known === match?.[1]);
-  const batchSize = Number(match?.[2]);
-  if (precision !== undefined && batchSize <= largestEngineBatch) return tftrtArtefact(precision, batchSize);
-  const example = catalogueArtefacts.map((artefact) => artefact.name);
-  throw new UnknownNameError(
-    `unknown artefact "${name}"${knownNames(name, example, "artefacts of the documents")}; any tftrt_<precision>_bs<n> with ` +
-      `precision ${enginePrecisions.join(", ")} and batch size n from 1 to ${largestEngineBatch} can be converted`,
-  );
+  return [...found];
 }

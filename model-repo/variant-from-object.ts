@@ -1,5 +1,5 @@
 /** Builds a variant out of an object that a user wrote, e.g. in the stack's configuration. */
-import { defaultMaxBatchSize, defaultQueueDelayUs, findArtefact } from "./catalogue";
+import { defaultMaxBatchSize, defaultQueueDelayUs, findArtefact } from "./artefacts";
 import { knownNames } from "./nearest-name";
 import { InvalidVariantError, variantProblems, type Problem } from "./validate-variant";
 import type { ModelArtefact, Variant } from "./variant";
@@ -8,7 +8,7 @@ import type { ModelArtefact, Variant } from "./variant";
 export interface VariantObject {
   /** Default: made of the settings, as the documents name theirs, e.g. `tftrt_fp16_bs8_count4`. */
   readonly name?: string;
-  /** Name of an artefact: `original` or `tftrt_<precision>_bs<n>`. */
+  /** Name of an artefact: `original`, `tftrt_<precision>_bs<n>` or `trt_<precision>_bs<n>`. */
   readonly artefact: string;
   /** Only a check: must be the artefact's precision. */
   readonly precision?: string;

@@ -30,6 +30,7 @@ export async function probeHostCapacity(
     inputName: input.name,
     outputName: output.name,
     inputType: input.type,
+    inputDims: input.dims,
     imageFolder,
     knownAnswers: null,
     scoreTolerance: 1,

@@ -6,13 +6,14 @@ import { startLocalCluster } from "../loadgen/local-cluster";
 import type { LoadClient } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
 import { writeRepository } from "../model-repo/write-repository";
-import { serviceLawFor } from "../serving-model/t4";
+import { lawAssumptions, payloadBytesOf, serviceLawFor } from "../serving-model/t4";
 import { capacityPerS } from "../serving-model/truth";
 import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget, TargetEndpoints } from "../tuning/target";
 import type { ServerControl } from "../tuning/trial";
 import { dilationFor, probeHostCapacity } from "./host-capacity";
 import { LocalServer } from "./local-server";
+import { writeProbeModel } from "./probe-model";
 
 export interface LocalTargetOptions {
   /** All variants that may be served. */
@@ -45,7 +46,8 @@ class LocalControl implements ServerControl {
   private server: LocalServer | null = null;
   private repository: RepositoryControl | null = null;
   private readonly slowdowns = new Map<string, number>();
-  private hostCapacityPerS: number | null = null;
+  /** Requests a second that this machine passes, by the bytes of a request. */
+  private readonly hostCapacities = new Map<number, number>();
 
   constructor(
     private readonly folder: string,
@@ -70,9 +72,10 @@ class LocalControl implements ServerControl {
     if (timeDilation !== null) return timeDilation;
     const known = knownDilations.get(variant.name);
     if (known !== undefined) return known;
-    if (this.hostCapacityPerS === null)
+    const hostCapacityPerS = this.hostCapacities.get(payloadBytesOf(variant.artefact.input));
+    if (hostCapacityPerS === undefined)
       throw new Error("the time dilation is not known before the machine was probed");
-    return dilationFor(capacityOf(variant), this.hostCapacityPerS);
+    return dilationFor(capacityOf(variant), hostCapacityPerS);
   }
 
   /** After a trial that the machine limited: the next one runs in slower time. */
@@ -113,15 +116,17 @@ class LocalControl implements ServerControl {
     return server;
   }
 
-  /** The variant that answers most is served in undilated time, so that the machine is what limits. */
+  /** How many requests of each payload this machine passes. */
   async probeHost(): Promise<void> {
     const { variants, knownDilations, timeDilation, imageFolder } = this.options;
     if (timeDilation !== null || variants.every(({ name }) => knownDilations.has(name))) return;
-    const fastest = variants.reduce((best, variant) =>
-      capacityOf(variant) > capacityOf(best) ? variant : best,
-    );
-    const server = await this.restart(fastest, 1);
-    this.hostCapacityPerS = await probeHostCapacity(this.load, fastest, server.grpcAddress, imageFolder);
+    const payloads = new Map(variants.map((variant) => [payloadBytesOf(variant.artefact.input), variant]));
+    for (const [bytes, variant] of payloads) {
+      const probe = await writeProbeModel(this.folder, variant);
+      const server = await this.restart(probe, 1);
+      const perS = await probeHostCapacity(this.load, probe, server.grpcAddress, imageFolder);
+      this.hostCapacities.set(bytes, perS);
+    }
     await this.stop();
   }
 }
@@ -152,6 +157,7 @@ export async function openLocalTarget(
       workers,
       notes: [],
       lawOf: serviceLawFor,
+      assumptionsOf: lawAssumptions,
       endpoints: () => control.endpoints(),
       timeDilation: (variant) => control.timeDilation(variant),
       plannedDilation: (variant) => control.plannedDilation(variant),

@@ -1,7 +1,7 @@
 /** Completes requested variants with what the server says about its models: tensors, platform, and settings left open. */
 import { KserveError, type KserveClient } from "../kserve/client";
 import type { ModelConfig, ModelMetadataResponse, TensorMetadata } from "../kserve/messages";
-import { catalogue } from "../model-repo/catalogue";
+import { namedVariants } from "../model-repo/catalogue";
 import { platformBackends } from "../model-repo/config-defaults";
 import { knownNames } from "../model-repo/nearest-name";
 import { variantsProblems, type Problem } from "../model-repo/validate-variant";
@@ -67,10 +67,10 @@ export async function catalogueVariantsOn(
     if (missing.length === 0) return wanted;
     throw new TargetError(`${client.address} has no model for ${missing.join(", ")}: ${there}`);
   }
-  const found = catalogue.filter(has);
+  const found = namedVariants.filter(has);
   if (found.length > 0) return found;
   throw new TargetError(
-    `${client.address} has none of the documents' models (${there}).\n` +
+    `${client.address} has none of the catalogue's models (${there}).\n` +
       `Write a file with the variants to measure, and name it with --variants-file FILE:\n` +
       index
         .map((model) => `- { model: ${JSON.stringify(model)}, maxBatchSize: 8, instanceCount: 2 }`)

@@ -92,6 +92,12 @@ export class LiveRunner implements TrialRunner {
     };
   }
 
+  /** Has the target serve the variant; its next trial finds it served. @throws Error when it cannot be served or does not answer */
+  async prepare(variant: Variant, signal?: AbortSignal): Promise<{ modelName: string; address: string }> {
+    const { modelName } = await this.serve(variant, signal);
+    return { modelName, address: this.addressFor(variant) };
+  }
+
   /** Forget what is served, so that the next trial loads its variant anew (after a server died). */
   reset(): void {
     this.served = null;
@@ -102,11 +108,17 @@ export class LiveRunner implements TrialRunner {
     this.served = null;
     const { target, referenceAnswers } = this.options;
     const modelName = await target.control.serve(variant, signal);
-    const address = target.endpoints().grpc[0];
-    if (address === undefined)
-      throw new Error(`${target.description} has no replica that serves ${variant.name}`);
+    const address = this.addressFor(variant);
     this.served = { variant, modelName, answers: await referenceAnswers(variant, modelName, address) };
     return this.served;
+  }
+
+  private addressFor(variant: Variant): string {
+    const { target } = this.options;
+    const [address] = target.endpoints().grpc;
+    if (address === undefined)
+      throw new Error(`${target.description} has no replica that serves ${variant.name}`);
+    return address;
   }
 
   private loadSpec(
@@ -138,8 +150,15 @@ export class LiveRunner implements TrialRunner {
       connectionsPerAddress: CONNECTIONS_PER_ADDRESS,
       transport: this.options.transport,
       timeDilation,
+      subject: { variant: spec.variant.name, trial: `${spec.purpose}, ${describeShape(spec.shape)}` },
     };
   }
+}
+
+/** The load in a few words, for whoever watches. */
+function describeShape(shape: LoadSpec["shape"]): string {
+  if (shape.kind === "users") return `${shape.users} users`;
+  return `${shape.kind} ${shape.ratePerS.toFixed(1)}/s`;
 }
 
 /**

@@ -62,6 +62,26 @@ export interface VariantOutcome {
   readonly diagnosis: Diagnosis;
   readonly trials: readonly JudgedTrial[];
   readonly note: string | null;
+  /** Why it was not measured and takes no part in the ranking; absent: it was. */
+  readonly excluded?: string;
+}
+
+/** Outcome of a variant that is not to be measured. */
+export function excludedOutcome(variantName: string, reason: string): VariantOutcome {
+  return {
+    variantName,
+    sloRate: null,
+    operatingRate: null,
+    predictedSloRate: null,
+    p95Ms: null,
+    meanBatch: null,
+    gpuBusy: null,
+    fittedLaw: null,
+    diagnosis: { cause: "none", summary: reason, evidence: {}, nextMove: null },
+    trials: [],
+    note: reason,
+    excluded: reason,
+  };
 }
 
 /** Outside knowledge about the system under test that the search and the diagnosis may use. */
@@ -70,8 +90,18 @@ export interface SystemFacts {
   readonly wireCeilingPerS: number | null;
   /** How the server makes its batches; see SimulatedServer. Default: as the simulated T4 does, `idle`. */
   readonly scheduler?: SimulatedServer["scheduler"];
+  /** What infers: words of diagnosis and report. Default `gpu`. */
+  readonly processor?: "gpu" | "cpu";
+  /** Memory of the GPU, bytes, and its power limit, watts; null or absent when unknown. */
+  readonly gpuMemoryBytes?: number | null;
+  readonly gpuPowerLimitW?: number | null;
   /** Largest rate that the load generator can offer, requests per second undilated; null when unknown. */
   readonly clientCeilingPerS: number | null;
+}
+
+/** Thrown into a strategy in place of a result: there will be no more trials, and it returns what it knows. */
+export class SearchStopped extends Error {
+  override readonly name = "SearchStopped";
 }
 
 /**
@@ -79,8 +109,3 @@ export interface SystemFacts {
  * A trial that stayed invalid after its retries is fed as null.
  */
 export type SearchStrategy = Generator<TrialSpec, VariantOutcome, TrialResult | null>;
-/** Thrown into a strategy in place of a result: there will be no more trials, and it returns what it knows. */
-export class SearchStopped extends Error {
-  override readonly name = "SearchStopped";
-}
-

@@ -3,7 +3,7 @@
  * so an interrupted sweep goes on where it stopped; a trial that its own generator calls invalid is repeated within a limit.
  */
 import type { Variant } from "../model-repo/variant";
-import { SearchStopped, type SearchStrategy, type VariantOutcome } from "./outcome";
+import { excludedOutcome, SearchStopped, type SearchStrategy, type VariantOutcome } from "./outcome";
 import type { TrialFailure } from "./target";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
@@ -40,6 +40,11 @@ export type SweepEvent =
 export interface SweepOptions {
   readonly variants: readonly Variant[];
   readonly strategyFor: (variant: Variant) => SearchStrategy;
+  /**
+   * Looks at a variant before its first trial. A reason means that it is not to be measured and takes no part in the ranking. What it
+   * throws is taken for a server that does not answer. Default: every variant is measured.
+   */
+  readonly screen?: (variant: Variant, signal?: AbortSignal) => Promise<string | null>;
   readonly runner: TrialRunner;
   readonly store: TrialStore;
   /** Called after a trial that was invalid or could not be run, before it is tried again. */
@@ -66,6 +71,16 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
   let lostInARow = 0;
   for (const [index, variant] of options.variants.entries()) {
     options.onEvent?.({ kind: "variant-started", variant, index, of: options.variants.length });
+    const screening = await screened(variant, options);
+    if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
+    if (screening.excluded !== null) {
+      const outcome = excludedOutcome(variant.name, screening.excluded);
+      outcomes.push(outcome);
+      options.onEvent?.({ kind: "variant-finished", outcome });
+      lostInARow = screening.ran ? 0 : lostInARow + 1;
+      if (lostInARow < LOST_TRIALS_LIMIT) continue;
+      return { outcomes, endedEarly: screening.excluded };
+    }
     const strategy = options.strategyFor(variant);
     let step = strategy.next(null);
     while (!step.done) {
@@ -106,6 +121,24 @@ function cutShort(strategy: SearchStrategy, reason: string): VariantOutcome | nu
     if (error instanceof SearchStopped) return null;
     throw error;
   }
+}
+
+/** Why the variant is not measured, or null; `ran` is false when the server did not answer at all. */
+async function screened(
+  variant: Variant,
+  options: SweepOptions,
+): Promise<{ excluded: string | null; ran: boolean }> {
+  if (options.screen === undefined) return { excluded: null, ran: true };
+  let reason = "";
+  for (let attempt = 1; attempt <= ATTEMPTS && !options.signal?.aborted; attempt++) {
+    try {
+      return { excluded: await options.screen(variant, options.signal), ran: true };
+    } catch (error) {
+      if (options.signal?.aborted) break;
+      reason = await recovered(variant, { measured: false, reason: messageOf(error) }, options);
+    }
+  }
+  return { excluded: `${variant.name} could not be checked: ${reason}`, ran: false };
 }
 
 interface Attempt {

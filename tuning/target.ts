@@ -46,6 +46,10 @@ export interface OpenTarget {
   recover(variant: Variant, failure: TrialFailure, signal?: AbortSignal): Promise<void>;
   /** True service times, where they are known because they are simulated. */
   readonly lawOf?: (variant: Variant) => ServiceLaw;
+  /** What of a variant's simulated service times nobody has published, in sentences; shown beside its figures. */
+  readonly assumptionsOf?: (variant: Variant) => readonly string[];
+  /** SHA-256 of the images that its models were calibrated with, where that is known: those say nothing about accuracy. */
+  readonly calibrationImages?: ReadonlySet<string>;
   /** Stops what the target started; leaves alone what it did not start. */
   close(): Promise<void>;
 }

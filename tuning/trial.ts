@@ -78,6 +78,7 @@ export type Verdict = "pass" | "fail" | "undecided";
 /** Cause of a limit; `none` when no limit was found. */
 export type Cause =
   | "gpu-bound"
+  | "cpu-bound"
   | "host-bound"
   | "wire-bound"
   | "client-bound"

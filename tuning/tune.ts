@@ -83,6 +83,11 @@ export async function tune(
     (variant) => target.timeDilation(variant),
   );
 
+  const { accuracy, variants } = settings;
+  const screening = accuracy
+    ? await openScreening(accuracy, { folder: folder.path, variants, target, runner })
+    : null;
+
   const manifest = (endedAt: Date | null): Manifest => ({
     schemaVersion: 1,
     project: settings.project,
@@ -121,6 +126,7 @@ export async function tune(
   const notes = [
     ...target.notes,
     ...folder.notes,
+    ...(settings.notes ?? []),
     ...changes.map((change) => `changed since the sweep that is continued: ${change}`),
   ];
   const write = (outcomes: readonly VariantOutcome[], endedEarly: string | null, ended: boolean): Result => {
@@ -140,17 +146,17 @@ export async function tune(
       timeDilationOf: (variant) => target.timeDilation(variant),
       goalRatePerS: settings.goalRatePerS,
       price: settings.price,
+      cost: settings.cost?.total() ?? null,
+      processor: target.facts.processor,
+      accuracy: screening?.facts ?? null,
+      accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,
+      assumptionsOf: target.assumptionsOf,
       endedEarly,
       notes,
     });
     folder.writeManifest(current);
     folder.writeResult(result);
     folder.writeReport(renderReport(result, current));
-      cost: settings.cost?.total() ?? null,
-      processor: target.facts.processor,
-      accuracy: screening?.facts ?? null,
-      accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,
-      assumptionsOf: target.assumptionsOf,
     return result;
   };
 
@@ -170,6 +176,7 @@ export async function tune(
           goalRatePerS: settings.goalRatePerS,
           lawOf: target.lawOf,
         }),
+      screen: screening ? (variant, signal) => screening.screen(variant, signal) : undefined,
       runner,
       store,
       recover: async (variant, failure) => {
@@ -185,6 +192,7 @@ export async function tune(
         }
       },
       signal: hooks.signal,
+      reasonToStop: () => settings.cost?.reasonToStop() ?? null,
     });
     if (swept.endedEarly === null && target.replicas) {
       const { recommendation, variants } = write(swept.outcomes, "the scaling is being checked", false);
@@ -192,7 +200,6 @@ export async function tune(
       const operatingRate = variants.find(({ name }) => name === variant?.name)?.operatingRate;
       const { slo, seed } = settings;
       const { signal } = hooks;
-      reasonToStop: () => settings.cost?.reasonToStop() ?? null,
       const note =
         variant && operatingRate
           ? await checkScaling({ target, runner, variant, operatingRate, slo, seed, signal })

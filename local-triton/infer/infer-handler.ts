@@ -40,6 +40,10 @@ class PendingInfer implements PendingRequest {
         : `${requestPrefix(this.head.id)}Exceeds maximum queue size`;
     this.call.fail(GrpcStatusCode.UNAVAILABLE, message);
   }
+
+  failed(reason: string): void {
+    if (!this.call.over) this.call.fail(GrpcStatusCode.INTERNAL, reason);
+  }
 }
 
 /** ModelInfer. */

@@ -10,8 +10,8 @@ export interface MetricsInput {
   readonly gpus: readonly GpuReading[];
   readonly cpu: CpuReading;
   readonly host: HostHealth;
-  /** Wall seconds per model second. */
-  readonly timeDilation: number;
+  /** Wall seconds per model second; null when nothing is simulated. */
+  readonly timeDilation: number | null;
 }
 
 type CounterField = Exclude<keyof ModelCounters, "failures">;
@@ -128,7 +128,7 @@ function machineFamilies({ gpus, cpu }: MetricsInput): string[] {
   const perGpu = (name: string, value: (gpu: GpuReading) => number): string[] =>
     gpus.map((gpu) => `${name}{gpu_uuid="${gpu.uuid}"} ${value(gpu)}`);
   const energy = "nv_energy_consumption";
-  return [
+  const gpuFamilies = [
     ...GPU_GAUGES.flatMap(([name, help, field]) =>
       family(
         name,
@@ -143,6 +143,9 @@ function machineFamilies({ gpus, cpu }: MetricsInput): string[] {
       "GPU energy consumption in joules since the Triton Server started",
       perGpu(energy, (gpu) => gpu.energyJ),
     ),
+  ];
+  return [
+    ...(gpus.length === 0 ? [] : gpuFamilies),
     ...gauge(
       "nv_pinned_memory_pool_total_bytes",
       "Pinned memory pool total memory size, in bytes",
@@ -173,7 +176,9 @@ function ownFamilies({ host, timeDilation }: MetricsInput): string[] {
       "Delay of the server's event loop, probed every 10 ms, model microseconds",
       host.loopDelayUs.lines(loopDelay),
     ),
-    ...family(dilation, "gauge", "Wall seconds per model second", [`${dilation} ${timeDilation}`]),
+    ...(timeDilation === null
+      ? []
+      : family(dilation, "gauge", "Wall seconds per model second", [`${dilation} ${timeDilation}`])),
     ...family(cpu, "counter", "CPU time of the server process, wall seconds", [`${cpu} ${host.cpuSeconds}`]),
   ];
 }

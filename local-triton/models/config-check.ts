@@ -1,5 +1,5 @@
 import type { CompleteModelConfig, ModelConfig } from "../../model-repo/config-types";
-import { ModelLoadError } from "../executor";
+import { type Executor, ModelLoadError } from "../executor";
 
 /**
  * What Triton finds wrong with a configuration while it polls the repository; the client hears only "failed to poll from model
@@ -42,7 +42,10 @@ function ioOffence(config: ModelConfig): string | null {
  * Features of Triton that this server does not have. Better refused than served differently.
  * @throws ModelLoadError
  */
-export function checkSupported(config: CompleteModelConfig, gpuIds: readonly number[]): void {
+export function checkSupported(
+  config: CompleteModelConfig,
+  { gpuIds, instanceKind }: Pick<Executor, "gpuIds" | "instanceKind">,
+): void {
   const refuse = (what: string): never => {
     throw new ModelLoadError(
       `Invalid argument: this server does not support ${what} (model '${config.name}')`,
@@ -57,8 +60,8 @@ export function checkSupported(config: CompleteModelConfig, gpuIds: readonly num
     refuse("a version_policy other than the latest version");
   }
   for (const group of config.instance_group) {
-    if (group.kind !== "KIND_GPU")
-      refuse(`instance groups of kind ${group.kind ?? "KIND_AUTO"}; use KIND_GPU`);
+    if (group.kind !== instanceKind)
+      refuse(`instance groups of kind ${group.kind ?? "KIND_AUTO"}; use ${instanceKind}`);
     const unknown = (group.gpus ?? []).find((id) => !gpuIds.includes(id));
     if (unknown !== undefined) {
       throw new ModelLoadError(

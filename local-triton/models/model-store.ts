@@ -201,8 +201,10 @@ export class ModelStore {
       this.nowUs,
     );
     try {
-      checkSupported(config, this.executor.gpuIds);
-      served.start(await this.executor.load(config, previous?.config ?? null, served));
+      checkSupported(config, this.executor);
+      const { versionFolder } = files;
+      const model = { config, previous: previous?.config ?? null, versionFolder };
+      served.start(await this.executor.load(model, served));
     } catch (error) {
       if (!(error instanceof ModelLoadError)) throw error;
       // A model that is served already goes on being served.

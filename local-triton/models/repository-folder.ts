@@ -10,6 +10,8 @@ export interface ModelFiles {
   readonly config: ModelConfig;
   /** Newest version: the highest numbered folder. */
   readonly version: string;
+  /** Folder of that version's files. */
+  readonly versionFolder: string;
   /** Changes when config.pbtxt or the versions change. */
   readonly fingerprint: string;
 }
@@ -49,7 +51,12 @@ export class RepositoryFolder {
     try {
       const text = readFileSync(file, "utf8");
       const config = parseConfigPbtxt(text, file);
-      return { config, version: String(version), fingerprint: `${versions.join(",")}\n${text}` };
+      return {
+        config,
+        version: String(version),
+        versionFolder: join(folder, String(version)),
+        fingerprint: `${versions.join(",")}\n${text}`,
+      };
     } catch (error) {
       throw new PollError(error instanceof Error ? error.message : String(error));
     }

@@ -8,6 +8,8 @@ export interface PendingRequest extends RunnerRequest {
   finished(output: ModelOutput): void;
   /** The queue policy refused it. */
   rejected(reason: "queue-full" | "timeout"): void;
+  /** Its execution failed. */
+  failed(reason: string): void;
 }
 
 /** One version of a model that takes requests, from load to unload. */
@@ -61,5 +63,10 @@ export class ServedModel implements RunnerListener<PendingRequest> {
     // Triton counts a full queue nowhere (observed on 2.51).
     if (reason === "timeout") this.statistics.failed("REJECTED", queuedForUs);
     request.rejected(reason);
+  }
+
+  failed(request: PendingRequest, reason: string, afterUs: number): void {
+    this.statistics.failed("BACKEND", afterUs);
+    request.failed(reason);
   }
 }

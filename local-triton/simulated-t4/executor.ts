@@ -5,6 +5,7 @@ import {
   type GpuReading,
   ModelLoadError,
   type ModelRunner,
+  type ModelToLoad,
   type RunnerListener,
   type RunnerRequest,
 } from "../executor";
@@ -38,6 +39,7 @@ interface Member {
  */
 export class SimulatedT4 implements Executor, RunnerHost {
   readonly gpuIds = [0];
+  readonly instanceKind = "KIND_GPU";
   private readonly devices = new NodeDevices();
   private readonly gpu: SimulatedGpu;
   private readonly members = new Set<Member>();
@@ -57,8 +59,7 @@ export class SimulatedT4 implements Executor, RunnerHost {
   }
 
   async load<Request extends RunnerRequest>(
-    config: CompleteModelConfig,
-    previous: CompleteModelConfig | null,
+    { config, previous }: ModelToLoad,
     listener: RunnerListener<Request>,
   ): Promise<ModelRunner<Request>> {
     const model = simulatedModel(config);
@@ -82,6 +83,11 @@ export class SimulatedT4 implements Executor, RunnerHost {
   gpus(): readonly GpuReading[] {
     const nowUs = this.advanceToNow();
     return [this.gpu.reading(nowUs, this.devices.gpuBusyUs(nowUs), this.instances)];
+  }
+
+  async close(): Promise<void> {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.timer = null;
   }
 
   advanceToNow(): number {

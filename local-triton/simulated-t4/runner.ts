@@ -1,5 +1,4 @@
-import type { CompleteModelConfig, ModelDynamicBatching } from "../../model-repo/config-types";
-import type { QueuePolicy } from "../../serving-model/batcher";
+import type { CompleteModelConfig } from "../../model-repo/config-types";
 import {
   type Execution,
   NodeModel,
@@ -7,6 +6,7 @@ import {
   type NodeListener,
 } from "../../serving-model/node-model";
 import type { FinishedBatch, ModelOutput, ModelRunner, RunnerListener, RunnerRequest } from "../executor";
+import { queuePolicyOf } from "../queue-policy";
 import { classify, SimulatedOutput } from "./answer";
 import type { SimulatedModel } from "./model-law";
 
@@ -131,15 +131,4 @@ export class SimulatedRunner<Request extends RunnerRequest>
     for (const { request } of entries) this.entries.delete(request);
     if (this.entries.size === 0) this.onEmpty?.();
   }
-}
-
-/** Triton's default_queue_policy; without one nothing is limited. */
-function queuePolicyOf(batching: ModelDynamicBatching | undefined): QueuePolicy {
-  const policy = batching?.default_queue_policy;
-  return {
-    maxQueueSize: policy?.max_queue_size ?? 0,
-    defaultTimeoutUs: policy?.default_timeout_microseconds ?? 0,
-    timeoutAction: policy?.timeout_action === "DELAY" ? "delay" : "reject",
-    allowTimeoutOverride: policy?.allow_timeout_override ?? false,
-  };
 }

@@ -1,3 +1,4 @@
+import { catalogue, tensorrtVariants } from "../../model-repo/catalogue";
 import type { ConfigKey } from "../config-keys";
 import type { ConfigRule } from "../config-rules";
 import {
@@ -8,6 +9,9 @@ import {
   lastTensorFlowRelease,
   parseRelease,
 } from "../versions";
+
+/** The catalogue's variants by the path that makes their artefacts. */
+const variantsOf = { "tf-trt": catalogue, "onnx-tensorrt": tensorrtVariants } as const;
 
 /** Rules of images and releases. */
 export const imageRules: readonly ConfigRule[] = [
@@ -45,7 +49,7 @@ export const imageRules: readonly ConfigRule[] = [
         (variant) => (variant.artefact.platform === "tensorflow_savedmodel") !== (artefactPath === "tf-trt"),
       );
       return wrong.length > 0
-        ? `${artefactPath} does not make ${names(wrong)} (${wrong[0]?.artefact.platform}); use the other path, or other variants`
+        ? `${artefactPath} does not make ${names(wrong)} (${wrong[0]?.artefact.platform}); use the other path, or variants of this one: ${names(variantsOf[artefactPath])}`
         : null;
     },
   },

@@ -37,12 +37,16 @@ function configOf({ config }: Scenario): ModelConfig {
 async function play(scenario: Scenario): Promise<Record<string, number>> {
   const sizes: Record<string, number> = {};
   const node = new SimulatedT4(new ModelClock(1), { lateness: () => undefined }, 0);
-  const loading = node.load(withTritonDefaults(configOf(scenario)), null, {
-    finished: ({ images }: FinishedBatch<RunnerRequest>) => {
-      sizes[images] = (sizes[images] ?? 0) + 1;
+  const loading = node.load(
+    { config: withTritonDefaults(configOf(scenario)), previous: null, versionFolder: "" },
+    {
+      finished: ({ images }: FinishedBatch<RunnerRequest>) => {
+        sizes[images] = (sizes[images] ?? 0) + 1;
+      },
+      rejected: () => expect.fail("nothing is rejected"),
+      failed: () => expect.fail("nothing fails"),
     },
-    rejected: () => expect.fail("nothing is rejected"),
-  });
+  );
   await vi.advanceTimersByTimeAsync(1);
   const runner = await loading;
   const submit = (images: number): void => runner.submit({ images, timeoutUs: 0 }, tensor(48 * images));

@@ -25,6 +25,10 @@ class Recorder {
     this.lateness.push(this.now() - batch.endUs);
   }
 
+  failed(): void {
+    expect.fail("nothing fails");
+  }
+
   rejected(_request: RunnerRequest, reason: string): void {
     this.rejections.push(reason);
   }
@@ -37,7 +41,8 @@ async function makeNode(models: readonly TestModel[], dilation = 1) {
   const recorder = new Recorder(() => clock.nowUs());
   const runners = [];
   for (const model of models) {
-    runners.push(await node.load(withTritonDefaults(testConfig(model)), null, recorder));
+    const config = withTritonDefaults(testConfig(model));
+    runners.push(await node.load({ config, previous: null, versionFolder: "" }, recorder));
   }
   return { node, recorder, runners, observed, clock };
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import { trtArtefact } from "../../model-repo/artefacts";
+import { catalogue, findVariant } from "../../model-repo/catalogue";
 import type { Precision, Variant } from "../../model-repo/variant";
 import { simulate, type SimulatedServer } from "../../serving-model/simulate";
-import { payloadBytesOf, serviceLawFor } from "../../serving-model/t4";
+import { lawAssumptions, payloadBytesOf, serviceLawFor } from "../../serving-model/t4";
 import { capacityPerS, truthOf, truthOfUsers, usersShape } from "../../serving-model/truth";
 
 /** A variant of the documents' shape; the catalogue itself is tested in its own room. */
@@ -103,10 +105,43 @@ describe("the law of a variant", () => {
     expect(serviceLawFor(variant)).toMatchObject({ hostMsPerImage: 0.1375, ingressRequestsPerS: 9200 });
   });
 
+  it("derives TensorRT plans from published throughputs, and says so", () => {
+    const fp16 = serviceLawFor(findVariant("trt_fp16"));
+    // Compute-infer times published for batches that are throughput times execution time.
+    for (const [batch, ms] of [
+      [15.75, 6.804],
+      [31.2, 12.81],
+      [63.2, 24.487],
+    ] as const)
+      within(fp16.gpuMsPerBatch + fp16.gpuMsPerImage * batch, ms, 0.025);
+    const int8 = findVariant("trt_int8_bs64_count2");
+    within(capacityPerS(serverOf(int8)), 5622, 0.01);
+    expect(serviceLawFor(int8)).toMatchObject({ hostMsPerImage: 0.1375, ingressRequestsPerS: 9200 });
+    expect(lawAssumptions(int8)).toEqual([
+      expect.stringMatching(/^Assumed: .*MLPerf Inference v0\.5, ResNet-50/),
+      expect.stringMatching(/^Assumed: the host phase and the link are scaled by the bytes/),
+    ]);
+    expect(lawAssumptions(findVariant("trt_fp16"))[0]).toContain("NVIDIA DeepLearningExamples");
+    for (const variant of catalogue) expect(lawAssumptions(variant)).toEqual([]);
+  });
+
+  it("carries INT8 plans beyond the documents' best, where the GPU is the limit and not the link", () => {
+    const best = truthOf(serverOf(findVariant("tftrt_int8_bs16_count4")), slo, { seeds: [1], measureS: 10 })!;
+    const plans = serverOf(findVariant("trt_int8_bs64_count2"));
+    const truth = truthOf(plans, slo, { seeds: [1], measureS: 10 })!;
+    expect(truth / best).toBeGreaterThan(2);
+    const wider = { ...plans, law: { ...plans.law, ingressRequestsPerS: Infinity } };
+    within(truthOf(wider, slo, { seeds: [1], measureS: 10 })!, truth, 0.02);
+    const faster = { ...plans, law: { ...plans.law, gpuMsPerImage: plans.law.gpuMsPerImage * 0.9 } };
+    expect(truthOf(faster, slo, { seeds: [1], measureS: 10 })! / truth).toBeGreaterThan(1.05);
+  });
+
   it("refuses a platform without figures", () => {
     const variant = documentsVariant("int8", 16, 4);
-    const plan = { ...variant, artefact: { ...variant.artefact, platform: "tensorrt_plan" as const } };
-    expect(() => serviceLawFor(plan)).toThrow(/tensorrt_plan.*real server/);
+    const onnx = { ...variant, artefact: { ...variant.artefact, platform: "onnxruntime_onnx" as const } };
+    expect(() => serviceLawFor(onnx)).toThrow(/int8 on platform onnxruntime_onnx.*real server/);
+    const plan = { ...variant, artefact: { ...trtArtefact("fp16", 8), precision: "original" as const } };
+    expect(() => serviceLawFor(plan)).toThrow(/original on platform tensorrt_plan/);
   });
 });
 

@@ -1,6 +1,6 @@
 /** Stack configuration that serves a variant, as plain data and as commands. Pure. */
 import { stringify } from "yaml";
-import { catalogue } from "../../model-repo/catalogue";
+import { namedVariants } from "../../model-repo/catalogue";
 import type { ResultVariant } from "../results/result-schema";
 
 /** A value of the stack's configuration. */
@@ -17,7 +17,7 @@ export type StackSettings = Readonly<Record<string, ConfigValue>>;
  * themselves, so that a variant which nobody named before is served too.
  */
 export function variantSetting({ name, settings }: ResultVariant): ConfigValue {
-  const known = catalogue.find((entry) => entry.name === name);
+  const known = namedVariants.find((entry) => entry.name === name);
   const { artefact, maxBatchSize, instanceCount, queueDelayUs, preferredBatchSizes } = settings;
   const same =
     known?.artefact.name === artefact &&

@@ -30,6 +30,7 @@ function codeBlock(title: string, code: string): Html {
 /** How the number is made, for an engineer without a statistics degree. */
 export function renderMethod(result: Result): Html {
   const { boundMs, quantile } = result.slo;
+  const { accuracy } = result;
   const allowed = plain((1 - quantile) * 100);
   const load =
     result.load === "users"
@@ -62,6 +63,7 @@ export function renderMethod(result: Result): Html {
       "Limits of the client",
       "A trial in which the load generator fell behind or lost a worker is invalid. It is shown, and not used.",
     ],
+    ...(accuracy === null ? [] : [accuracyPoint(accuracy)]),
     [
       "Cause",
       "The resource whose 10 % relief raises the predicted SLO rate most. Busy shares are shown as evidence; they are not the rule.",
@@ -80,6 +82,20 @@ export function renderMethod(result: Result): Html {
     </dl>
     <p class="small">Percentile rule: ${result.percentileRule}. Rates are per server replica.</p>
   </section>`;
+}
+
+function accuracyPoint({ reference, images, limits }: NonNullable<Result["accuracy"]>): [string, string] {
+  const percent = (share: number): string => `${plain(share * 100)} %`;
+  const asked = Object.entries(limits).map(
+    ([precision, limit]) =>
+      `${precision.toUpperCase()}: top-1 at least ${percent(limit.top1Agreement)}, top-5 at least ${percent(limit.top5Agreement)}, ` +
+      `probabilities within ${limit.maxDifference} and ${limit.meanDifference} on average`,
+  );
+  return [
+    "Accuracy",
+    `Before its speed was measured, the answers of every conversion to ${images} held-out images were compared with those of ` +
+      `${reference}, through the serving API. One that differs by more than its precision allows is not measured (${asked.join("; ")}).`,
+  ];
 }
 
 /** Circumstances of the run, as far as they may explain a number. */

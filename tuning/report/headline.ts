@@ -30,6 +30,7 @@ export function renderHeader(result: Result): Html {
     <p class="brand">${result.project.name} <span>SLO sweep</span></p>
     <ul class="chips" aria-label="Circumstances">
       ${result.simulated && html`<li class="chip warn">simulated T4</li>`}
+      ${result.processor === "cpu" && html`<li class="chip warn">inference on the CPU</li>`}
       ${result.timeDilation > 1 && html`<li class="chip warn">time dilated up to ${formatFactor(result.timeDilation)}</li>`}
       <li class="chip">${formatSlo(result.slo)}</li>
       <li class="chip">${load}</li>
@@ -128,7 +129,17 @@ export function renderNotices(result: Result): Html {
       <strong>This sweep is incomplete.</strong> ${sentence(result.endedEarly)}${missing}
     </p>`
   }
-  ${renderCircumstances(result)}`;
+  ${renderCircumstances(result)} ${renderAssumptions(result)}`;
+}
+
+/** Variants whose simulated service times nobody has published. */
+function renderAssumptions({ variants }: Result): Html | null {
+  const assumed = variants.filter(({ assumptions }) => assumptions.length > 0).map(({ name }) => name);
+  if (assumed.length === 0) return null;
+  return html`<p class="notice">
+    <strong>Assumed service times.</strong> Nobody has published measurements of ${assumed.join(", ")}. What
+    is assumed about each, and from which figures, stands with its trials below.
+  </p>`;
 }
 
 /** That the GPU is simulated, and that time was dilated. */

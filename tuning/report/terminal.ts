@@ -45,6 +45,7 @@ function circumstances(result: Result, paint: Painter): string {
   ];
   const warnings = [
     ...(result.simulated ? ["simulated T4"] : []),
+    ...(result.processor === "cpu" ? ["inference on the CPU"] : []),
     ...(result.timeDilation > 1 ? [`time dilated up to ${formatFactor(result.timeDilation)}`] : []),
   ];
   const text = printable(parts.join(", "));
@@ -86,7 +87,12 @@ function columnsOf(result: Result): readonly Column[] {
     {
       title: "limited by",
       right: false,
-      cell: ({ diagnosis }) => (diagnosis.cause === "none" ? "" : diagnosis.cause),
+      cell: ({ accuracy, diagnosis }) =>
+        accuracy?.passed === false
+          ? "excluded: wrong answers"
+          : diagnosis.cause === "none"
+            ? ""
+            : diagnosis.cause,
     },
   ];
 }
@@ -134,6 +140,16 @@ function ending(result: Result, reportPath: string | null, paint: Painter): stri
   for (const variant of result.variants)
     if (variant.note !== null)
       lines.push(paint("yellow", printable(`Note on ${variant.name}: ${variant.note}`)));
+  const assumed = result.variants.filter(({ assumptions }) => assumptions.length > 0);
+  if (assumed.length > 0)
+    lines.push(
+      paint(
+        "yellow",
+        printable(
+          `Assumed service times: ${assumed.map(({ name }) => name).join(", ")}; nobody has published measurements of them (sources in the report).`,
+        ),
+      ),
+    );
   for (const note of result.notes) lines.push(paint("yellow", printable(`Note: ${note}`)));
   if (result.endedEarly !== null) {
     const missing =

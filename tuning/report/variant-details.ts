@@ -15,10 +15,25 @@ import {
 import { causePill, nextMovePrediction } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 import type { VariantSeries } from "./series";
-import { settingsText } from "./variant-table";
+import { rateMissing, settingsText } from "./variant-table";
 
 export function renderVariantDetails(result: Result, all: readonly VariantSeries[]): Html {
   return html`${all.map((series) => renderVariant(result, series))}`;
+}
+
+/** The comparison with the reference in a few words; null when there was none. */
+function accuracyText({ accuracy }: ResultVariant): string | null {
+  if (accuracy === null) return null;
+  const { reference, images, top1Agreement, top5Agreement, maxDifference, meanDifference, reasons } =
+    accuracy;
+  const verdict = accuracy.passed ? "passed" : `failed (${reasons.join("; ")})`;
+  if (images === null || maxDifference === null || meanDifference === null)
+    return `${verdict}, against ${reference}`;
+  return (
+    `${verdict}, against ${reference} on ${images} held-out images: top-1 agreement ${formatShare(top1Agreement, 1)}, ` +
+    `top-5 ${formatShare(top5Agreement, 1)}, probabilities differ by ${meanDifference.toFixed(4)} on average and ` +
+    `${maxDifference.toFixed(4)} at most${accuracy.afterSoftmax ? " (after a softmax)" : ""}`
+  );
 }
 
 function renderVariant(result: Result, series: VariantSeries): Html {
@@ -29,21 +44,22 @@ function renderVariant(result: Result, series: VariantSeries): Html {
       <span class="key ${series.colourClass}" aria-hidden="true">${series.key}</span>
       <code>${variant.name}</code>
       <span class="summary-facts">
-        ${variant.sloRate ? `${formatRate(variant.sloRate.estimate)}/s` : "held at no rate"} ·
+        ${variant.sloRate ? `${formatRate(variant.sloRate.estimate)}/s` : rateMissing(variant)} ·
         ${variant.diagnosis.cause === "none" ? "no limit found" : variant.diagnosis.cause} · ${trialCount},
         ${formatDuration(variant.measuredS)} of measuring
       </span>
     </summary>
     <p>${causePill(variant.diagnosis.cause)} ${keepUnits(variant.diagnosis.summary)}</p>
-    ${variant.note !== null && html`<p class="note">${variant.note}</p>`} ${renderFacts(variant)}
+    ${variant.note !== null && html`<p class="note">${variant.note}</p>`} ${renderFacts(result, variant)}
     ${variant.trials.length > 0 && renderTrials(result, variant)}
   </details>`;
 }
 
-function renderFacts(variant: ResultVariant): Html {
+function renderFacts({ processor }: Result, variant: ResultVariant): Html {
   const { fittedLaw, predictedSloRate, sloRate, diagnosis } = variant;
   const facts: [string, Fragment][] = [
     ["Settings", settingsText(variant, true)],
+    ...variant.assumptions.map((sentence): [string, Fragment] => ["Assumption", keepUnits(sentence)]),
     ...Object.entries(diagnosis.evidence),
     ...(diagnosis.nextMove
       ? [
@@ -54,6 +70,8 @@ function renderFacts(variant: ResultVariant): Html {
         ]
       : []),
   ];
+  const accuracy = accuracyText(variant);
+  if (accuracy !== null) facts.push(["Accuracy", keepUnits(accuracy)]);
   if (predictedSloRate !== null && sloRate)
     facts.push([
       "Predicted beforehand",
@@ -62,7 +80,7 @@ function renderFacts(variant: ResultVariant): Html {
   if (fittedLaw)
     facts.push([
       "Fitted service times",
-      `host ${plain(round(fittedLaw.hostMsPerImage))} ms an image; GPU ${plain(round(fittedLaw.gpuMsPerBatch))} ms a batch ` +
+      `host ${plain(round(fittedLaw.hostMsPerImage))} ms an image; ${processor.toUpperCase()} ${plain(round(fittedLaw.gpuMsPerBatch))} ms a batch ` +
         `and ${plain(round(fittedLaw.gpuMsPerImage))} ms an image` +
         (fittedLaw.ingressRequestsPerS === null
           ? ""

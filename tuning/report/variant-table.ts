@@ -92,6 +92,7 @@ function nameCell(series: VariantSeries, result: Result): Html {
       ><a href="#variant-${series.key}"><code>${variant.name}</code></a>
       ${series.recommended && html`<span class="pill best">recommended</span>`}
       ${tied && html`<span class="pill">tied</span>`}
+      ${variant.assumptions.length > 0 && html`<span class="pill" title="${variant.assumptions.join(" ")}">assumed</span>`}
       <small>${settingsText(variant, delaysDiffer(result))}</small></span
     ></span
   >`;
@@ -110,8 +111,14 @@ function delaysDiffer(result: Result): boolean {
   return new Set(result.variants.map((variant) => variant.settings.queueDelayUs)).size > 1;
 }
 
-function rateCell({ sloRate }: ResultVariant): Html {
-  if (!sloRate) return html`<b>${noValue}</b><small>held at no rate</small>`;
+/** Why a variant has no rate, in a few words. */
+export function rateMissing({ accuracy }: ResultVariant): string {
+  return accuracy?.passed === false ? "excluded: wrong answers" : "held at no rate";
+}
+
+function rateCell(variant: ResultVariant): Html {
+  const { sloRate } = variant;
+  if (!sloRate) return html`<b>${noValue}</b><small>${rateMissing(variant)}</small>`;
   return html`<b>${formatRate(sloRate.estimate)}</b
     ><small>${formatRate(sloRate.low)} to ${formatRate(sloRate.high)}</small>`;
 }

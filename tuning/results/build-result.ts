@@ -2,6 +2,7 @@
 import type { LoadResult } from "../../loadgen/load-spec";
 import type { Variant } from "../../model-repo/variant";
 import { usdPerMillionInferences } from "../../pricing/cost";
+import type { AccuracyVerdict } from "../accuracy/gate";
 import type { JudgedTrial, VariantOutcome } from "../outcome";
 import type { Slo } from "../trial";
 import { answerGoal } from "./goal";
@@ -36,11 +37,18 @@ export interface ResultContext {
   readonly goalRatePerS: number | null;
   /** Price of one replica with its node; null when no prices are given. */
   readonly price: Result["price"];
-  /** Why variants are missing; null when the sweep is complete. */
   /** What the sweep cost. Default: nothing was paid for. */
   readonly cost?: Result["cost"];
+  /** Why variants are missing; null when the sweep is complete. */
   readonly endedEarly: string | null;
   readonly notes: readonly string[];
+  /** What conversions were compared with; null or absent: nothing was compared. */
+  readonly accuracy?: Result["accuracy"];
+  readonly accuracyOf?: (variant: Variant) => AccuracyVerdict | null;
+  /** What infers. Default `gpu`. */
+  readonly processor?: Result["processor"];
+  /** What of a variant's simulated service times is assumed. Default: nothing. */
+  readonly assumptionsOf?: (variant: Variant) => readonly string[];
 }
 
 /**
@@ -67,6 +75,7 @@ export function buildResult(outcomes: readonly VariantOutcome[], context: Result
     project: context.project,
     target: withoutCredentials(context.target),
     targetDescription: withoutCredentials(context.targetDescription),
+    processor: context.processor ?? "gpu",
     simulated: context.simulated,
     timeDilation: Math.max(1, ...variants.map((variant) => variant.timeDilation)),
     slo: { quantile: context.slo.quantile, boundMs: context.slo.boundMs },
@@ -83,8 +92,10 @@ export function buildResult(outcomes: readonly VariantOutcome[], context: Result
       reason: ranking.reason,
       tiedWith: [...ranking.tiedWith],
     },
+    accuracy: context.accuracy ?? null,
     goal: context.goalRatePerS === null ? null : answerGoal(context.goalRatePerS, candidates),
     price: context.price,
+    cost: context.cost ?? null,
     notes: [...context.notes],
   } satisfies Result);
 }
@@ -95,7 +106,6 @@ function describeVariant(
   context: ResultContext,
 ): ResultVariant {
   const { variant, outcome } = candidate;
-    cost: context.cost ?? null,
   const { operatingRate } = outcome;
   return {
     name: variant.name,
@@ -129,8 +139,23 @@ function describeVariant(
       })) ?? null,
     measuredS: outcome.trials.reduce((sum, { spec }) => sum + spec.warmupS + spec.measureS, 0),
     trials: outcome.trials.map(describeTrial),
+    accuracy: describeAccuracy(context.accuracyOf?.(variant) ?? null),
+    assumptions: [...(context.assumptionsOf?.(variant) ?? [])],
     note: outcome.note,
   };
+}
+
+function describeAccuracy(verdict: AccuracyVerdict | null): ResultVariant["accuracy"] {
+  if (verdict === null) return null;
+  const { reference, figures, passed, reasons } = verdict;
+  const none = {
+    images: null,
+    top1Agreement: null,
+    top5Agreement: null,
+    maxDifference: null,
+    meanDifference: null,
+  };
+  return { reference, ...(figures ?? { ...none, afterSoftmax: false }), passed, reasons: [...reasons] };
 }
 
 function describePublished(variant: Variant, outcome: VariantOutcome): ResultVariant["published"] {

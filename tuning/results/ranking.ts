@@ -28,13 +28,16 @@ type Rated = Candidate & { readonly outcome: { readonly sloRate: NonNullable<Var
  */
 export function rank(candidates: readonly Candidate[]): Ranking {
   const rated = candidates.filter(isRated).sort((a, b) => rateOf(b) - rateOf(a));
+  const excluded = candidates.filter(({ outcome }) => outcome.excluded !== undefined);
+  const withoutThem =
+    excluded.length === 0 ? "" : ` Excluded: ${excluded.map(({ variant }) => variant.name).join(", ")}.`;
   const best = rated[0];
   if (!best)
     return {
       ranks: new Map(),
       recommended: null,
       tiedWith: [],
-      reason: "No variant held the SLO at any rate.",
+      reason: `No variant that was measured held the SLO at any rate.${withoutThem}`,
     };
   const tied = rated.filter((candidate) => candidate.outcome.sloRate.high >= best.outcome.sloRate.low);
   const winner = tied.reduce((chosen, next) => (preference(next, chosen) !== null ? next : chosen));
@@ -43,7 +46,7 @@ export function rank(candidates: readonly Candidate[]): Ranking {
     ranks: ranksOf(rated),
     recommended: winner.variant.name,
     tiedWith: others.map((candidate) => candidate.variant.name),
-    reason: reasonFor(winner, others, rated),
+    reason: reasonFor(winner, others, rated) + withoutThem,
   };
 }
 

@@ -62,6 +62,7 @@ const trialSchema = z.object({
 const diagnosisSchema = z.object({
   cause: z.enum([
     "gpu-bound",
+    "cpu-bound",
     "host-bound",
     "wire-bound",
     "client-bound",
@@ -80,6 +81,27 @@ const diagnosisSchema = z.object({
       predictedGain: z.number().describe("0.38 means 38 % more than today's predicted SLO rate."),
     })
     .nullable(),
+});
+
+const accuracySchema = z
+  .object({
+    reference: z.string().describe("Variant that its answers were compared with."),
+    images: z.number().int().nullable(),
+    top1Agreement: share.nullable().describe("Share of images with the same most probable class."),
+    top5Agreement: share.nullable().describe("Share whose reference class is among the five most probable."),
+    maxDifference: share.nullable().describe("Largest difference of a probability on any image."),
+    meanDifference: share.nullable().describe("Largest difference of each image, averaged."),
+    afterSoftmax: z.boolean().describe("True: the scores were no probabilities."),
+    passed: z.boolean().describe("False: not measured, and no part of the ranking."),
+    reasons: z.array(z.string()).describe("Why it does not pass; empty when it does."),
+  })
+  .describe("Comparison of its answers on held-out images; figures are null when they cannot be compared.");
+
+const limitsSchema = z.object({
+  top1Agreement: share,
+  top5Agreement: share,
+  maxDifference: share,
+  meanDifference: share,
 });
 
 const settingsSchema = z.object({
@@ -136,6 +158,14 @@ const variantSchema = z.object({
     .describe("What the fitted service model predicts by rate: for drawing. Null without a fitted model."),
   measuredS: z.number().describe("Warm-up and measured windows of all its trials."),
   trials: z.array(trialSchema),
+  accuracy: accuracySchema
+    .nullable()
+    .default(null)
+    .describe("Null for the reference, for unconverted models, and when nothing was compared."),
+  assumptions: z
+    .array(z.string())
+    .default([])
+    .describe("What of its simulated service times nobody has published; empty on real hardware."),
   note: z.string().nullable(),
 });
 
@@ -145,6 +175,10 @@ export const resultSchema = z
     project: z.object({ name: z.string(), version: z.string() }),
     target: z.string().describe("`local`, `stack:NAME` or the server's address."),
     targetDescription: z.string(),
+    processor: z
+      .enum(["gpu", "cpu"])
+      .default("gpu")
+      .describe("What infers. `cpu`: gpuBusy is null, and figures of the GPU phase are the CPU's."),
     simulated: z.boolean().describe("True: service times come from a model of the GPU, not from hardware."),
     timeDilation: z.number().min(1).describe("Largest factor used for any variant; 1 means real time."),
     slo: sloSchema,
@@ -174,6 +208,18 @@ export const resultSchema = z
       })
       .nullable()
       .describe("Answer to --goal-rate; null without one."),
+    accuracy: z
+      .object({
+        reference: z.string(),
+        images: z.number().int(),
+        imagesHash: z.string(),
+        limits: z.object({ fp32: limitsSchema, fp16: limitsSchema, int8: limitsSchema }),
+      })
+      .nullable()
+      .default(null)
+      .describe(
+        "What conversions were compared with, and how far they may differ; null when nothing was compared.",
+      ),
     price: z
       .object({
         usdPerReplicaHour: z
@@ -183,6 +229,21 @@ export const resultSchema = z
         asOf: z.string().describe("Month of the price table."),
       })
       .nullable(),
+    cost: z
+      .object({
+        usd: z
+          .number()
+          .nonnegative()
+          .describe(
+            "What the run that wrote this file cost: all machines of the stack, US dollars at list prices.",
+          ),
+        usdPerHour: z.number().nonnegative(),
+        maxUsd: z.number().positive().describe("Limit of --max-cost."),
+        asOf: z.string().describe("Month of the price table."),
+      })
+      .nullable()
+      .default(null)
+      .describe("Null where no machines are paid for by the hour."),
     notes: z.array(z.string()),
   })
   .meta({ title: "Result of an SLO sweep", description: "What `npm run tune` writes to result.json." });
@@ -197,16 +258,3 @@ export function resultJsonSchema(): string {
   const schema = z.toJSONSchema(resultSchema, { target: "draft-2020-12", io: "input" });
   return JSON.stringify(schema, null, 2) + "\n";
 }
-    cost: z
-      .object({
-        usd: z
-          .number()
-          .nonnegative()
-          .describe("What the run that wrote this file cost: all machines of the stack, US dollars at list prices."),
-        usdPerHour: z.number().nonnegative(),
-        maxUsd: z.number().positive().describe("Limit of --max-cost."),
-        asOf: z.string().describe("Month of the price table."),
-      })
-      .nullable()
-      .default(null)
-      .describe("Null where no machines are paid for by the hour."),
