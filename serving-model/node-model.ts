@@ -87,6 +87,7 @@ interface InstanceState<T> {
 export class NodeModel<T> {
   private readonly batcher: DynamicBatcher<T>;
   private readonly instances: InstanceState<T>[];
+  private readonly hostUsPerBatch: number;
   private readonly hostUsPerImage: number;
   private readonly gpuUsPerBatch: number;
   private readonly gpuUsPerImage: number;
@@ -113,6 +114,7 @@ export class NodeModel<T> {
     if (!(payloadBytes > 0)) throw new RangeError(`payloadBytes is ${payloadBytes}; it must be > 0.`);
     checkLaw(law);
     this.batcher = new DynamicBatcher<T>(settings);
+    this.hostUsPerBatch = (law.hostMsPerBatch ?? 0) * 1000;
     this.hostUsPerImage = law.hostMsPerImage * 1000;
     this.gpuUsPerBatch = law.gpuMsPerBatch * 1000;
     this.gpuUsPerImage = law.gpuMsPerImage * 1000;
@@ -228,7 +230,8 @@ export class NodeModel<T> {
       instance.sequence = this.taken++;
       instance.phase = "host";
       instance.startUs = atUs;
-      instance.hostEndUs = atUs + this.phaseUs("host", this.hostUsPerImage * batch.images, atUs);
+      const nominalUs = this.hostUsPerBatch + this.hostUsPerImage * batch.images;
+      instance.hostEndUs = atUs + this.phaseUs("host", nominalUs, atUs);
       instance.phaseEndUs = instance.hostEndUs;
       this.idleCount--;
     }

@@ -13,6 +13,7 @@ export abstract class NodeRun {
   readonly stats: WindowStats;
   protected readonly source: ArrivalSource;
   protected readonly rule: BatchRule;
+  private readonly hostUsPerBatch: number;
   private readonly hostUsPerImage: number;
   private readonly gpuUsPerBatch: number;
   private readonly gpuUsPerImage: number;
@@ -38,6 +39,7 @@ export abstract class NodeRun {
 
   constructor(server: SimulatedServer, load: SimulatedLoad) {
     this.rule = new BatchRule(server);
+    this.hostUsPerBatch = (server.law.hostMsPerBatch ?? 0) * 1000;
     this.hostUsPerImage = server.law.hostMsPerImage * 1000;
     this.gpuUsPerBatch = server.law.gpuMsPerBatch * 1000;
     this.gpuUsPerImage = server.law.gpuMsPerImage * 1000;
@@ -80,7 +82,7 @@ export abstract class NodeRun {
     this.taken += size;
     this.startUs[instance] = this.nowUs;
     this.freeAtUs[instance] = Infinity;
-    const nominalUs = this.hostUsPerImage * size;
+    const nominalUs = this.hostUsPerBatch + this.hostUsPerImage * size;
     this.hostEndUs[instance] =
       this.nowUs + (this.variation === undefined ? nominalUs : this.variation(nominalUs, "host", this.nowUs));
   }

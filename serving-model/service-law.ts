@@ -2,6 +2,8 @@
 export interface ServiceLaw {
   /** Host phase (copies into the backend), per image, milliseconds; instances do it in parallel. */
   readonly hostMsPerImage: number;
+  /** Host phase per batch, milliseconds: what a backend does around every execution (Python). Default 0. */
+  readonly hostMsPerBatch?: number;
   /** GPU phase per batch and per image, milliseconds; one at a time per GPU, first come first served. */
   readonly gpuMsPerBatch: number;
   readonly gpuMsPerImage: number;
@@ -11,14 +13,33 @@ export interface ServiceLaw {
 
 /** @throws RangeError naming the first field that is not a usable time or rate. */
 export function checkLaw(law: ServiceLaw): void {
+  checkTime("hostMsPerBatch", law.hostMsPerBatch ?? 0);
   for (const key of ["hostMsPerImage", "gpuMsPerBatch", "gpuMsPerImage"] as const) {
-    if (!(law[key] >= 0) || law[key] === Infinity) {
-      throw new RangeError(`law.${key} is ${law[key]}; it must be a finite number of milliseconds >= 0.`);
-    }
+    checkTime(key, law[key]);
   }
   if (!(law.ingressRequestsPerS > 0)) {
     throw new RangeError(
       `law.ingressRequestsPerS is ${law.ingressRequestsPerS}; it must be > 0 (Infinity for no limit).`,
     );
   }
+}
+
+function checkTime(key: string, ms: number): void {
+  if (!(ms >= 0) || ms === Infinity) {
+    throw new RangeError(`law.${key} is ${ms}; it must be a finite number of milliseconds >= 0.`);
+  }
+}
+
+/** Host phase of one batch, milliseconds. */
+export function hostMsOf(
+  { hostMsPerBatch = 0, hostMsPerImage }: Omit<ServiceLaw, "ingressRequestsPerS">,
+  images: number,
+): number {
+  return hostMsPerBatch + hostMsPerImage * images;
+}
+
+/** The law with its host phase scaled by a factor. */
+export function withHostPhase(law: ServiceLaw, factor: number): ServiceLaw {
+  const { hostMsPerBatch = 0, hostMsPerImage } = law;
+  return { ...law, hostMsPerBatch: hostMsPerBatch * factor, hostMsPerImage: hostMsPerImage * factor };
 }

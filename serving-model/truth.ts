@@ -1,3 +1,4 @@
+import { hostMsOf } from "./service-law";
 import { simulate, type SimulatedServer } from "./simulate";
 import type { SimulatedShape } from "./arrival-source";
 
@@ -72,7 +73,7 @@ export function capacityPerS(server: SimulatedServer): number {
   const { law, instanceCount } = server;
   const batch = server.dynamicBatching ? server.maxBatchSize : 1;
   const gpuMs = law.gpuMsPerBatch + law.gpuMsPerImage * batch;
-  const executionMs = gpuMs + law.hostMsPerImage * batch;
+  const executionMs = gpuMs + hostMsOf(law, batch);
   return Math.min(
     law.ingressRequestsPerS,
     (1000 * batch) / gpuMs,

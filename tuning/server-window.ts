@@ -3,6 +3,7 @@
  * interpolated at the window's two ends, so the window need not fall on a poll, and gauges are averaged inside it.
  * Durations in Triton's counters add up per request (every request of a batch is charged the batch's compute time).
  */
+import { tritonMetrics as triton } from "../kserve/triton-metrics";
 import { parsePrometheusText, sumOf, type MetricSample } from "./prometheus-text";
 import type { ServerWindow } from "./trial";
 
@@ -17,17 +18,17 @@ export interface MetricsPoll {
 }
 
 const COUNTERS = [
-  "nv_inference_request_success",
-  "nv_inference_count",
-  "nv_inference_exec_count",
-  "nv_inference_queue_duration_us",
-  "nv_inference_compute_input_duration_us",
-  "nv_inference_compute_infer_duration_us",
-  "nv_inference_compute_output_duration_us",
+  triton.requestSuccess,
+  triton.inferenceCount,
+  triton.executionCount,
+  triton.queueDurationUs,
+  triton.computeInputDurationUs,
+  triton.computeInferDurationUs,
+  triton.computeOutputDurationUs,
 ] as const;
 type CounterName = (typeof COUNTERS)[number];
 
-const GAUGES = ["nv_gpu_utilization", "nv_gpu_memory_used_bytes", "nv_gpu_power_usage"] as const;
+const GAUGES = [triton.gpuUtilization, triton.gpuMemoryUsedBytes, triton.gpuPowerW] as const;
 type GaugeName = (typeof GAUGES)[number];
 
 /** Sums the counters of `modelName` over the replicas' expositions and averages the GPU gauges over all GPUs. */
@@ -57,7 +58,7 @@ export function pollOf(
 
 /**
  * Reduces polls to the window [fromUnixMs, toUnixMs].
- * @param gaugeLagMs how far the GPU gauges look back (Triton polls them every 2000 ms): polls within that of the window's start are left out if later ones exist.
+ * @param gaugeLagMs how far the GPU gauges look back (Triton polls them every 2000 ms): polls within that of the window's start are left out. A window shorter than that has no gauges.
  */
 export function windowOf(
   polls: readonly MetricsPoll[],
@@ -71,30 +72,29 @@ export function windowOf(
     const end = counterAt(polls, name, toUnixMs);
     return start === null || end === null ? null : end - start;
   };
-  const requests = delta("nv_inference_request_success");
+  const requests = delta(triton.requestSuccess);
   const perRequestMs = (name: CounterName): number | null => {
     const sumUs = delta(name);
     return sumUs === null || requests === null || requests <= 0 ? null : sumUs / requests / 1000;
   };
-  const inferences = delta("nv_inference_count");
-  const executions = delta("nv_inference_exec_count");
+  const inferences = delta(triton.inferenceCount);
+  const executions = delta(triton.executionCount);
   const gaugeMean = (name: GaugeName): number | null => {
     const inside = polls.filter(
       (poll) => poll.unixMs >= fromUnixMs && poll.unixMs <= toUnixMs && poll.gauges[name] !== null,
     );
-    const settled = inside.filter((poll) => poll.unixMs >= fromUnixMs + gaugeLagMs);
-    const used = settled.length > 0 ? settled : inside;
+    const used = inside.filter((poll) => poll.unixMs >= fromUnixMs + gaugeLagMs);
     return used.length === 0 ? null : used.reduce((sum, poll) => sum + poll.gauges[name]!, 0) / used.length;
   };
   return {
     meanBatch: inferences === null || executions === null || executions <= 0 ? null : inferences / executions,
-    queueMs: perRequestMs("nv_inference_queue_duration_us"),
-    computeInputMs: perRequestMs("nv_inference_compute_input_duration_us"),
-    computeInferMs: perRequestMs("nv_inference_compute_infer_duration_us"),
-    computeOutputMs: perRequestMs("nv_inference_compute_output_duration_us"),
-    gpuBusy: gaugeMean("nv_gpu_utilization"),
-    gpuMemoryUsedBytes: gaugeMean("nv_gpu_memory_used_bytes"),
-    gpuPowerW: gaugeMean("nv_gpu_power_usage"),
+    queueMs: perRequestMs(triton.queueDurationUs),
+    computeInputMs: perRequestMs(triton.computeInputDurationUs),
+    computeInferMs: perRequestMs(triton.computeInferDurationUs),
+    computeOutputMs: perRequestMs(triton.computeOutputDurationUs),
+    gpuBusy: gaugeMean(triton.gpuUtilization),
+    gpuMemoryUsedBytes: gaugeMean(triton.gpuMemoryUsedBytes),
+    gpuPowerW: gaugeMean(triton.gpuPowerW),
     batchSizes,
   };
 }

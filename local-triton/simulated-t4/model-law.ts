@@ -21,9 +21,9 @@ export const PRECISION_PARAMETER = "simulated_precision";
 
 /**
  * Parameters that replace figures of the T4's service law, e.g. to simulate another GPU. All four together need no published
- * figures, so any platform and backend will do.
+ * figures, so any platform and backend will do. (TensorRT has no host time per batch.)
  */
-export const LAW_PARAMETERS: Readonly<Record<keyof ServiceLaw, string>> = {
+export const LAW_PARAMETERS: Readonly<Record<Exclude<keyof ServiceLaw, "hostMsPerBatch">, string>> = {
   hostMsPerImage: "simulated_host_ms_per_image",
   gpuMsPerBatch: "simulated_gpu_ms_per_batch",
   gpuMsPerImage: "simulated_gpu_ms_per_image",
@@ -88,8 +88,8 @@ function precisionOf(config: CompleteModelConfig): Precision {
 }
 
 function lawOf(config: CompleteModelConfig, precision: Precision, input: TensorSpec): ServiceLaw {
-  const stated: Partial<Record<keyof ServiceLaw, number>> = {};
-  for (const key of Object.keys(LAW_PARAMETERS) as (keyof ServiceLaw)[]) {
+  const stated: Partial<Record<keyof typeof LAW_PARAMETERS, number>> = {};
+  for (const key of Object.keys(LAW_PARAMETERS) as (keyof typeof LAW_PARAMETERS)[]) {
     const parameter = LAW_PARAMETERS[key];
     const text = config.parameters[parameter]?.string_value;
     if (text === undefined) continue;

@@ -77,15 +77,18 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
       "Predicted beforehand",
       `${formatRate(predictedSloRate)}/s (${formatGain(predictedSloRate / sloRate.estimate - 1)} against the measured one)`,
     ]);
-  if (fittedLaw)
+  if (fittedLaw) {
+    const { hostMsPerBatch } = fittedLaw;
+    const hostBatch = hostMsPerBatch ? `${plain(round(hostMsPerBatch))} ms a batch and ` : "";
     facts.push([
       "Fitted service times",
-      `host ${plain(round(fittedLaw.hostMsPerImage))} ms an image; ${processor.toUpperCase()} ${plain(round(fittedLaw.gpuMsPerBatch))} ms a batch ` +
+      `host ${hostBatch}${plain(round(fittedLaw.hostMsPerImage))} ms an image; ${processor.toUpperCase()} ${plain(round(fittedLaw.gpuMsPerBatch))} ms a batch ` +
         `and ${plain(round(fittedLaw.gpuMsPerImage))} ms an image` +
         (fittedLaw.ingressRequestsPerS === null
           ? ""
           : `; wire ${formatRate(fittedLaw.ingressRequestsPerS)} requests/s`),
     ]);
+  }
   if (variant.timeDilation > 1) facts.push(["Time dilation", plain(round(variant.timeDilation))]);
   return html`<dl class="facts">
     ${facts.map(

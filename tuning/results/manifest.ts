@@ -16,6 +16,7 @@ export const manifestFileName = "manifest.json";
 
 /** Service law as JSON: a ceiling that is no limit is null, since JSON has no infinity. */
 export const lawSchema = z.object({
+  hostMsPerBatch: z.number().optional().describe("Absent: 0."),
   hostMsPerImage: z.number(),
   gpuMsPerBatch: z.number(),
   gpuMsPerImage: z.number(),
@@ -123,6 +124,7 @@ export function describeHost(): Manifest["host"] {
 /** The law with its infinity spelt as null. */
 export function lawToJson(law: ServiceLaw): LawJson {
   return {
+    ...(law.hostMsPerBatch ? { hostMsPerBatch: law.hostMsPerBatch } : {}),
     hostMsPerImage: law.hostMsPerImage,
     gpuMsPerBatch: law.gpuMsPerBatch,
     gpuMsPerImage: law.gpuMsPerImage,

@@ -1,6 +1,7 @@
 /** Where the knee of a modelled server lies: its long-run SLO rate, by simulation. */
 import { simulate, type SimulatedServer } from "../../serving-model/simulate";
 import type { SimulationResult } from "../../serving-model/window-stats";
+import { withHostPhase } from "../../serving-model/service-law";
 import { capacityPerS } from "../../serving-model/truth";
 import { percentileMs } from "../../serving-model/latency-bins";
 import { normalQuantile } from "../statistics/special";
@@ -144,7 +145,7 @@ export function spedUp(system: ModelledSystem, factor: number): ModelledSystem {
     server: {
       ...system.server,
       law: {
-        hostMsPerImage: law.hostMsPerImage / factor,
+        ...withHostPhase(law, 1 / factor),
         gpuMsPerBatch: law.gpuMsPerBatch / factor,
         gpuMsPerImage: law.gpuMsPerImage / factor,
         ingressRequestsPerS: law.ingressRequestsPerS * factor,
