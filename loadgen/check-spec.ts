@@ -1,7 +1,8 @@
 /** Checks a load spec before anything is started: all errors at once, each with the field and the way out. */
 import { splitHostPort } from "./host-port";
 import { imageShapeOf } from "./image-tensor";
-import type { LoadShape, LoadSpec } from "./load-spec";
+import { isOpenLoop, peakRatePerS, profileProblems, type LoadProfile } from "./load-profile";
+import type { LoadSpec } from "./load-spec";
 
 /** Longest time that a timer can wait, milliseconds (24.8 days). */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -37,7 +38,7 @@ export function checkLoadSpec(spec: LoadSpec): void {
   check(spec.addresses.length > 0, "addresses must name at least one host:port");
   for (const address of spec.addresses) {
     try {
-      splitHostPort(address);
+      splitHostPort(address.replace(/^dns:\/\/\//, ""));
     } catch (error) {
       problems.push(`addresses: ${(error as Error).message}`);
     }
@@ -57,7 +58,13 @@ export function checkLoadSpec(spec: LoadSpec): void {
       problems.push(`inputDims: ${(error as Error).message}`);
     }
   }
-  checkShape(spec.shape, check);
+  const { subject } = spec;
+  check(
+    subject === undefined || [subject.variant, subject.trial].every((text) => typeof text === "string"),
+    "subject needs the texts variant and trial, or must be left out",
+  );
+  problems.push(...profileProblems(spec.shape));
+  checkStopRule(spec, check);
   check(Number.isSafeInteger(spec.seed), `seed must be a whole number, got ${spec.seed}`);
   check(
     spec.warmupS >= 0 && Number.isFinite(spec.warmupS),
@@ -81,40 +88,48 @@ export function checkLoadSpec(spec: LoadSpec): void {
     spec.timeDilation >= 1 && Number.isFinite(spec.timeDilation),
     `timeDilation must be 1 or more, got ${spec.timeDilation}`,
   );
-  const shape = spec.shape;
-  if (shape.kind === "users") {
+  checkInFlight(spec, check);
+  if (problems.length > 0) throw new LoadSpecError(problems);
+}
+
+/** @throws LoadSpecError when the running measurement cannot go over to this shape */
+export function checkChange(spec: LoadSpec, shape: LoadProfile): void {
+  const problems = profileProblems(shape);
+  if (problems.length === 0)
+    checkInFlight({ ...spec, shape }, (isRight, problem) => void (isRight || problems.push(problem)));
+  if (problems.length > 0) throw new LoadSpecError(problems);
+}
+
+type Check = (isRight: boolean, problem: string) => void;
+
+function checkInFlight(spec: LoadSpec, check: Check): void {
+  const { shape } = spec;
+  if (profileProblems(shape).length > 0) return;
+  if (!isOpenLoop(shape)) {
     check(
       !(shape.users > spec.maxInFlight),
       `maxInFlight of ${spec.maxInFlight} would shed requests of ${shape.users} users: allow at least one a user`,
     );
   } else {
     // Little's law: a server that just holds the SLO has this many requests in flight.
-    const needed = Math.ceil((shape.ratePerS * spec.sloBoundMs) / 1000);
+    const peakPerS = peakRatePerS(shape);
+    const needed = Math.ceil((peakPerS * spec.sloBoundMs) / 1000);
     check(
       !(spec.maxInFlight < needed),
-      `maxInFlight of ${spec.maxInFlight} would shed requests that the SLO allows: ${shape.ratePerS}/s within ` +
+      `maxInFlight of ${spec.maxInFlight} would shed requests that the SLO allows: ${peakPerS}/s within ` +
         `${spec.sloBoundMs} ms needs at least ${needed}`,
     );
   }
-  if (problems.length > 0) throw new LoadSpecError(problems);
 }
 
-function checkShape(shape: LoadShape, check: (isRight: boolean, problem: string) => void): void {
-  if (shape.kind !== "users") {
-    check(
-      shape.ratePerS > 0 && Number.isFinite(shape.ratePerS),
-      `shape.ratePerS must be above 0 requests/s, got ${shape.ratePerS}`,
-    );
-    return;
-  }
-  const { users, spawnPerS, thinkMinS, thinkMaxS } = shape;
-  check(Number.isSafeInteger(users) && users >= 1, `shape.users must be a whole number >= 1, got ${users}`);
+function checkStopRule({ stopWhen }: LoadSpec, check: Check): void {
+  if (stopWhen === undefined) return;
+  const { quantile, boundMs, windowS, minSamples } = stopWhen;
+  check(quantile > 0 && quantile < 1, `stopWhen.quantile must lie between 0 and 1, got ${quantile}`);
+  check(boundMs > 0 && Number.isFinite(boundMs), `stopWhen.boundMs must be above 0 ms, got ${boundMs}`);
+  check(windowS >= 1 && Number.isFinite(windowS), `stopWhen.windowS must be 1 s or more, got ${windowS}`);
   check(
-    spawnPerS > 0 && Number.isFinite(spawnPerS),
-    `shape.spawnPerS must be above 0 users/s, got ${spawnPerS}`,
-  );
-  check(
-    thinkMinS >= 0 && thinkMaxS >= thinkMinS && Number.isFinite(thinkMaxS),
-    `shape.thinkMinS and thinkMaxS must be 0 <= min <= max, got ${thinkMinS} and ${thinkMaxS}`,
+    Number.isSafeInteger(minSamples) && minSamples >= 1,
+    `stopWhen.minSamples must be a whole number >= 1, got ${minSamples}`,
   );
 }

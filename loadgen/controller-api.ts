@@ -6,7 +6,7 @@ import { timingSafeEqual } from "node:crypto";
 import fastify, { type FastifyInstance } from "fastify";
 import { LoadSpecError } from "./check-spec";
 import type { Controller } from "./controller";
-import { ControllerMetrics } from "./controller-metrics";
+import type { ControllerMetrics } from "./controller-metrics";
 import type { LoadProgress, LoadResult, LoadSpec } from "./load-spec";
 
 /** State of one measurement as `GET /measurements/:id` answers it. */
@@ -17,6 +17,8 @@ export type MeasurementState =
 
 export interface ControllerApiOptions {
   readonly controller: Controller;
+  /** The controller's observer. */
+  readonly metrics: ControllerMetrics;
   /** Secret that every call must bring as `Authorization: Bearer TOKEN`. */
   readonly token: string;
   /** Names that callers may use for this host: others are refused, so that a web page cannot reach it through DNS. */
@@ -30,12 +32,11 @@ const DEFAULT_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
 
 /** The server, not yet listening. */
 export function controllerApi(options: ControllerApiOptions): FastifyInstance {
-  const { controller, token } = options;
+  const { controller, token, metrics } = options;
   const expected = Buffer.from(`Bearer ${token}`);
   const hosts = new Set([...DEFAULT_HOSTS, ...(options.allowedHosts ?? [])]);
   const measurements = new Map<string, MeasurementState>();
   const aborts = new Map<string, AbortController>();
-  const metrics = new ControllerMetrics();
   const app = fastify({ bodyLimit: MAX_BODY_BYTES });
 
   app.addHook("onRequest", async (request, reply) => {
@@ -70,10 +71,7 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
     controller
       .run(request.body, (progress) => measurements.set(id, { state: "running", progress }), abort.signal)
       .then(
-        (result) => {
-          metrics.add(result);
-          measurements.set(id, { state: "finished", result });
-        },
+        (result) => measurements.set(id, { state: "finished", result }),
         (error: unknown) => {
           const prefix = error instanceof LoadSpecError ? "bad spec: " : "";
           measurements.set(id, {

@@ -2,12 +2,14 @@
 import { Command, InvalidArgumentError } from "commander";
 import { Controller } from "./controller";
 import { controllerApi } from "./controller-api";
+import { ControllerMetrics } from "./controller-metrics";
 
 interface Arguments {
   readonly host: string;
   readonly port: number;
   readonly httpPort: number;
   readonly allowHost: readonly string[];
+  readonly sloBoundMs: number;
 }
 
 function parsePort(text: string): number {
@@ -15,6 +17,13 @@ function parsePort(text: string): number {
   if (!/^\d+$/.test(text) || port > 65_535)
     throw new InvalidArgumentError("A port is a number from 0 (a free one) to 65535.");
   return port;
+}
+
+function parseMs(text: string): number {
+  const ms = Number(text);
+  if (!(ms > 0 && ms < Infinity))
+    throw new InvalidArgumentError("A bound is a number of milliseconds above 0.");
+  return ms;
 }
 
 async function main(): Promise<void> {
@@ -36,6 +45,12 @@ async function main(): Promise<void> {
       (name: string, names: readonly string[]) => [...names, name],
       [],
     )
+    .option(
+      "--slo-bound-ms <ms>",
+      "bound of the service level objective: a bucket of the response times in /metrics ends there",
+      parseMs,
+      100,
+    )
     .parse()
     .opts<Arguments>();
   const token = process.env["LOADGEN_TOKEN"] ?? "";
@@ -45,13 +60,15 @@ async function main(): Promise<void> {
     );
     process.exit(2);
   }
+  const metrics = new ControllerMetrics({ sloBoundMs: options.sloBoundMs });
   const controller = await Controller.listen({
     token,
+    observer: metrics,
     host: options.host,
     port: options.port,
     onRegister: ({ name }) => process.stderr.write(`worker ${name} registered\n`),
   });
-  const api = controllerApi({ controller, token, allowedHosts: options.allowHost });
+  const api = controllerApi({ controller, metrics, token, allowedHosts: options.allowHost });
   await api.listen({ host: options.host, port: options.httpPort });
   const http = api.server.address();
   const httpPort = typeof http === "object" && http !== null ? http.port : options.httpPort;

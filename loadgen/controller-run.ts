@@ -1,36 +1,56 @@
 /** One measurement over all workers, from preparing to the merged result. */
-import type { LoadProgress, LoadResult, LoadSpec } from "./load-spec";
-import { toLoadResult } from "./merge-result";
+import type { LoadProfile } from "./load-profile";
+import type { EarlyStop, LoadChange, LoadProgress, LoadResult, LoadSpec, RunningLoad } from "./load-spec";
+import { measuredSeconds, toLoadResult } from "./merge-result";
 import type { Delta, Done, PrepareFailed, WindowHealth, WorkerMessage } from "./protocol";
 import { SlidingWindow } from "./sliding-window";
-import { Tally } from "./tally";
+import { describeStop, StopRuleWatch, type StopFinding } from "./stop-rule";
+import { Tally, type TallyMessage } from "./tally";
 import type { SessionListener, WorkerSession } from "./worker-session";
 
-/** Time from the start message to the load, milliseconds: it reaches every worker within this. */
+/** Time from a start, stop or change message to the moment it speaks of, wall milliseconds: it reaches every worker within this. */
 const START_IN_MS = 150;
 /** Longest time to decode images, connect and warm up, milliseconds. */
 const PREPARE_TIMEOUT_MS = 60_000;
 /** How long workers may report later than their last deadline, milliseconds. */
 const REPORT_SLACK_MS = 10_000;
 const PROGRESS_EVERY_MS = 1000;
+/** Longest time that a timer can wait, milliseconds. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Span of the rate and p95 that progress shows, wall milliseconds. */
 const PROGRESS_WINDOW_MS = 3000;
 
 type Phase = LoadProgress["phase"];
 
+/** Sees measurements as they happen. */
+export interface MeasurementObserver {
+  started(spec: LoadSpec): void;
+  /** All workers are ready; the load begins at this time of performance.now(). */
+  began?(spec: LoadSpec, startMs: number): void;
+  /** What a worker has newly counted: measured requests, bytes of all, and the requests of the warm-up. */
+  counted(spec: LoadSpec, measured: TallyMessage, sentBytes: number, warmup: TallyMessage): void;
+  changed?(spec: LoadSpec, change: LoadChange): void;
+  /** @param result undefined when it could not be run, or was stopped */
+  ended(result: LoadResult | undefined): void;
+}
+
 export interface ControllerRunOptions {
   readonly spec: LoadSpec;
   readonly sessions: readonly WorkerSession[];
   readonly onProgress: ((progress: LoadProgress) => void) | undefined;
+  readonly observer?: MeasurementObserver | undefined;
 }
 
-export class ControllerRun implements SessionListener {
+export class ControllerRun implements SessionListener, RunningLoad {
   private readonly measured = new Tally();
   private readonly planned = new Map<WorkerSession, number>();
   private readonly sequences = new Map<WorkerSession, number>();
   private readonly prepared = new Set<WorkerSession>();
   private readonly healths = new Map<WorkerSession, WindowHealth>();
   private readonly faults: string[] = [];
+  private readonly rule: StopRuleWatch | undefined;
+  private earlyStop: EarlyStop | null = null;
+  private readonly changes: LoadChange[] = [];
   private live = new SlidingWindow(PROGRESS_WINDOW_MS, performance.now());
   /** Of the load's time 0: on the monotonic clock, and Unix milliseconds. */
   private startMs = NaN;
@@ -40,7 +60,25 @@ export class ControllerRun implements SessionListener {
   private unlisten: () => void = () => undefined;
   private settle: { resolve: (result: LoadResult) => void; reject: (error: unknown) => void } | undefined;
 
-  constructor(private readonly options: ControllerRunOptions) {}
+  constructor(private readonly options: ControllerRunOptions) {
+    const { stopWhen } = options.spec;
+    this.rule = stopWhen === undefined ? undefined : new StopRuleWatch(stopWhen);
+  }
+
+  stop(reason: string): boolean {
+    return this.stopEarly(reason, null);
+  }
+
+  change(shape: LoadProfile): boolean {
+    if (!this.isSending || this.earlyStop !== null) return false;
+    const { spec, sessions, observer } = this.options;
+    const change: LoadChange = { atS: this.soonS(), shape };
+    this.changes.push(change);
+    for (const session of sessions)
+      session.say({ body: "change", change: { runId: spec.id, atS: change.atS, spec: { ...spec, shape } } });
+    observer?.changed?.(spec, change);
+    return true;
+  }
 
   /** Rejects if the spec is bad, or with the signal's reason. */
   run(signal: AbortSignal | undefined): Promise<LoadResult> {
@@ -52,7 +90,7 @@ export class ControllerRun implements SessionListener {
       this.unlisten = () => signal?.removeEventListener("abort", onAbort);
       for (const session of sessions) session.listener = this;
       this.timeout = setTimeout(() => this.fail(this.unpreparedReason()), PREPARE_TIMEOUT_MS);
-      this.progressTimer = setInterval(() => this.showProgress(), PROGRESS_EVERY_MS);
+      this.progressTimer = setInterval(() => this.everySecond(), PROGRESS_EVERY_MS);
       this.showProgress();
       sessions.forEach((session, workerIndex) => {
         const maxInFlight = shareOf(spec.maxInFlight, workerIndex, sessions.length);
@@ -98,12 +136,8 @@ export class ControllerRun implements SessionListener {
     this.startMs = performance.now() + START_IN_MS;
     this.startUnixMs = Date.now() + START_IN_MS;
     this.live = new SlidingWindow(PROGRESS_WINDOW_MS, this.startMs);
-    const longestMs = (spec.warmupS + spec.measureS) * 1000 + spec.sloBoundMs + spec.deadlineMs;
-    clearTimeout(this.timeout);
-    this.timeout = setTimeout(
-      () => this.fail(this.unfinishedReason()),
-      START_IN_MS + longestMs * spec.timeDilation + REPORT_SLACK_MS,
-    );
+    this.options.observer?.began?.(spec, this.startMs);
+    this.expectEndAt(spec.warmupS + spec.measureS);
   }
 
   private onPrepareFailed(session: WorkerSession, { isBadSpec, message }: PrepareFailed): void {
@@ -115,7 +149,7 @@ export class ControllerRun implements SessionListener {
     }
   }
 
-  private onDelta(session: WorkerSession, { sequence, measured, warmup }: Delta): void {
+  private onDelta(session: WorkerSession, { sequence, measured, warmup, sentBytes }: Delta): void {
     const before = this.sequences.get(session) ?? 0;
     // Said again: counted already.
     if (sequence <= before) return;
@@ -127,6 +161,9 @@ export class ControllerRun implements SessionListener {
     } catch (error) {
       return this.fail(`load worker ${session.name} sent a report that is none: ${(error as Error).message}`);
     }
+    this.options.observer?.counted(this.options.spec, measured, sentBytes, warmup);
+    const lost = measured.intervals.reduce((sum, { failed, shed }) => sum + failed + shed, 0);
+    this.rule?.add({ response: measured.response, lost }, this.elapsedS());
     const planned = measured.intervals.reduce((sum, { ok, late, failed }) => sum + ok + late + failed, 0);
     this.planned.set(session, (this.planned.get(session) ?? 0) + planned);
     const nowMs = performance.now();
@@ -156,14 +193,17 @@ export class ControllerRun implements SessionListener {
     const fromUnixMs = this.startUnixMs + spec.warmupS * 1000 * spec.timeDilation;
     this.showProgress();
     const hasStarted = !Number.isNaN(this.startMs);
+    const measuredS = measuredSeconds(spec, this.earlyStop);
     const result = toLoadResult({
       spec,
       measured: this.measured,
       healths: [...this.healths.values()],
       faults: this.faults,
       workers: sessions.length,
+      stop: this.earlyStop,
+      changes: this.changes,
       measuredFromUnixMs: hasStarted ? fromUnixMs : Date.now(),
-      measuredToUnixMs: hasStarted ? fromUnixMs + spec.measureS * 1000 * spec.timeDilation : Date.now(),
+      measuredToUnixMs: hasStarted ? fromUnixMs + measuredS * 1000 * spec.timeDilation : Date.now(),
     });
     this.end(() => settle?.resolve(result));
   }
@@ -182,11 +222,53 @@ export class ControllerRun implements SessionListener {
     settle();
   }
 
+  private get isSending(): boolean {
+    return this.settle !== undefined && !Number.isNaN(this.startMs);
+  }
+
+  /** Model seconds since the load's start; 0 before it. */
+  private elapsedS(): number {
+    return Math.max(0, (performance.now() - this.startMs) / 1000 / this.options.spec.timeDilation) || 0;
+  }
+
+  /** A moment that every worker hears of before it comes. */
+  private soonS(): number {
+    return this.elapsedS() + START_IN_MS / 1000 / this.options.spec.timeDilation;
+  }
+
+  private everySecond(): void {
+    const finding = this.isSending ? this.rule?.check(this.elapsedS()) : undefined;
+    if (finding !== undefined) this.stopEarly(describeStop(finding), finding);
+    this.showProgress();
+  }
+
+  private stopEarly(reason: string, finding: StopFinding | null): boolean {
+    const { spec, sessions } = this.options;
+    const atS = this.soonS();
+    if (!this.isSending || this.earlyStop !== null || atS >= spec.warmupS + spec.measureS) return false;
+    this.earlyStop = { atS, reason, finding };
+    for (const session of sessions) session.say({ body: "stop", stop: { runId: spec.id, atS } });
+    this.expectEndAt(atS);
+    return true;
+  }
+
+  /** The measurement fails if the workers have not reported some time after the window's end, model seconds since the start. */
+  private expectEndAt(windowEndS: number): void {
+    const { spec } = this.options;
+    const longestMs = windowEndS * 1000 + spec.sloBoundMs + spec.deadlineMs;
+    const atMs = this.startMs + longestMs * spec.timeDilation + REPORT_SLACK_MS;
+    clearTimeout(this.timeout);
+    this.timeout = setTimeout(
+      () => this.fail(this.unfinishedReason()),
+      Math.min(atMs - performance.now(), MAX_TIMER_MS),
+    );
+  }
+
   private showProgress(): void {
     const { spec, onProgress } = this.options;
     if (onProgress === undefined) return;
     const nowMs = performance.now();
-    const elapsedS = Math.max(0, (nowMs - this.startMs) / 1000 / spec.timeDilation) || 0;
+    const elapsedS = this.elapsedS();
     const { answeredPerS, response } = this.live.read(nowMs);
     onProgress({
       id: spec.id,
@@ -202,7 +284,7 @@ export class ControllerRun implements SessionListener {
     const { spec } = this.options;
     if (Number.isNaN(this.startMs)) return "connecting";
     if (elapsedS < spec.warmupS) return "warm-up";
-    return elapsedS < spec.warmupS + spec.measureS ? "measuring" : "draining";
+    return elapsedS < spec.warmupS + measuredSeconds(spec, this.earlyStop) ? "measuring" : "draining";
   }
 
   private unpreparedReason(): string {

@@ -1,8 +1,9 @@
 /** The load generator's controller: workers register here, and measurements are run over all of them. */
 import { randomUUID, timingSafeEqual } from "node:crypto";
 import { Metadata, Server, ServerCredentials, status, type ServerErrorResponse } from "@grpc/grpc-js";
-import { checkLoadSpec, LoadSpecError } from "./check-spec";
-import { ControllerRun } from "./controller-run";
+import { checkChange, checkLoadSpec, LoadSpecError } from "./check-spec";
+import { ControllerRun, type MeasurementObserver } from "./controller-run";
+import type { LoadProfile } from "./load-profile";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "./load-spec";
 import {
   loadControlService,
@@ -11,6 +12,7 @@ import {
   type Register,
   type WorkerMessage,
 } from "./protocol";
+import { checkLimits, noLimits, resolveTargets, type LoadLimits } from "./targets";
 import { WorkerSession, type WorkerStream } from "./worker-session";
 
 /** Results that are kept for a repeated id. */
@@ -27,6 +29,9 @@ export interface ControllerOptions {
   readonly port?: number;
   /** Called for every worker that registers. */
   readonly onRegister?: (worker: Register) => void;
+  readonly observer?: MeasurementObserver;
+  /** Default: none. */
+  readonly limits?: LoadLimits;
 }
 
 /** What is known about a registered worker. */
@@ -42,20 +47,23 @@ export class Controller implements LoadClient {
   private readonly results = new Map<string, Promise<LoadResult>>();
   private readonly waiters = new Set<() => void>();
   private isRunning = false;
+  private current: { readonly spec: LoadSpec; readonly run: ControllerRun } | undefined;
   private boundPort = 0;
 
   private constructor(
     private readonly server: Server,
     private readonly token: Buffer,
     private readonly onRegister: ControllerOptions["onRegister"],
+    private readonly observer: MeasurementObserver | undefined,
+    readonly limits: LoadLimits,
   ) {}
 
   /** @throws RangeError for an empty token, Error naming the address when it cannot be listened on */
   static async listen(options: ControllerOptions): Promise<Controller> {
-    const { token, host = "127.0.0.1", port = 0, onRegister } = options;
+    const { token, host = "127.0.0.1", port = 0, onRegister, observer, limits = noLimits } = options;
     if (token === "") throw new RangeError("the controller needs a token that is not empty");
     const server = new Server({ "grpc.max_receive_message_length": MAX_MESSAGE_BYTES });
-    const controller = new Controller(server, Buffer.from(`Bearer ${token}`), onRegister);
+    const controller = new Controller(server, Buffer.from(`Bearer ${token}`), onRegister, observer, limits);
     server.addService(loadControlService(), {
       Work: (stream: WorkerStream) => controller.onStream(stream),
     });
@@ -111,6 +119,20 @@ export class Controller implements LoadClient {
     return result;
   }
 
+  /** Ends the running measurement in a moment, with a result; false when none of this id is under load. */
+  stop(id: string, reason: string): boolean {
+    return this.current?.spec.id === id && this.current.run.stop(reason);
+  }
+
+  /** Changes the load of the running measurement; false when none of this id is under load. @throws LoadSpecError */
+  change(id: string, shape: LoadProfile): boolean {
+    if (this.current?.spec.id !== id) return false;
+    const { spec, run } = this.current;
+    checkChange(spec, shape);
+    checkLimits({ ...spec, shape }, this.limits);
+    return run.change(shape);
+  }
+
   async close(): Promise<void> {
     for (const session of [...this.sessions.values()]) session.close("the controller was closed");
     this.server.forceShutdown();
@@ -129,12 +151,15 @@ export class Controller implements LoadClient {
   }
 
   private async start(
-    spec: LoadSpec,
+    asked: LoadSpec,
     onProgress: ((progress: LoadProgress) => void) | undefined,
     signal: AbortSignal | undefined,
   ): Promise<LoadResult> {
-    checkLoadSpec(spec);
+    checkLoadSpec(asked);
+    checkLimits(asked, this.limits);
+    const spec = await resolveTargets(asked, this.limits);
     signal?.throwIfAborted();
+    // Who registers later takes part in the next one.
     const sessions = [...this.sessions.values()];
     if (sessions.length === 0) throw new Error("no load worker is registered");
     if (spec.shape.kind !== "users" && spec.maxInFlight < sessions.length)
@@ -143,10 +168,18 @@ export class Controller implements LoadClient {
       ]);
     if (this.isRunning) throw new Error(`another measurement is running; ${spec.id} has to wait for its end`);
     this.isRunning = true;
+    const { observer } = this;
+    observer?.started(spec);
+    let result: LoadResult | undefined;
     try {
-      return await new ControllerRun({ spec, sessions, onProgress }).run(signal);
+      const run = new ControllerRun({ spec, sessions, onProgress, observer });
+      this.current = { spec, run };
+      result = await run.run(signal);
+      return result;
     } finally {
       this.isRunning = false;
+      this.current = undefined;
+      observer?.ended(result);
     }
   }
 

@@ -165,6 +165,12 @@ export function nearestRank(p: number, n: number): number {
   return Math.abs(exact - whole) < 1e-9 * n ? Math.max(1, whole) : Math.ceil(exact);
 }
 
+/** [lower bound us, count] of every bucket, ascending, as `pairs` of the whole histogram gives them. */
+export function pairsOfSparse({ gaps, counts }: SparseHistogram): [number, number][] {
+  let index = 0;
+  return gaps.map((gap, position) => [bucketLowerUs((index += gap)), counts[position]!]);
+}
+
 function bucketIndex(value: number): number {
   if (value < 2 * subBuckets) return value;
   const bits = value < 2 ** 31 ? 31 - Math.clz32(value) : 62 - Math.clz32(Math.floor(value / 2 ** 31));

@@ -122,7 +122,7 @@ export function profileProblems(shape: LoadProfile): string[] {
       checkArrivals(shape.arrivals, problems);
       if (!Array.isArray(shape.steps) || shape.steps.length === 0)
         return [...problems, "shape.steps must name at least one step"];
-      shape.steps.forEach(({ ratePerS, forS }, index) => {
+      (shape.steps as readonly RateStep[]).forEach(({ ratePerS, forS }, index) => {
         positive(`steps[${index}].ratePerS`, ratePerS, "requests/s");
         positive(`steps[${index}].forS`, forS, "s");
       });

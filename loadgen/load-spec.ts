@@ -3,8 +3,10 @@
  * All times and rates here are in model (undilated) time: the worker multiplies planned times by `timeDilation` and divides
  * measured ones by it, so nobody else has to think about it.
  */
+import type { LoadProfile } from "./load-profile";
+import type { StopFinding, StopRule } from "./stop-rule";
 
-/** Shape of the offered load. */
+/** Shape of a steady load, as trials offer it. `LoadProfile` has those that change while they run. */
 export type LoadShape =
   /** Open loop with exponential gaps. */
   | { readonly kind: "poisson"; readonly ratePerS: number }
@@ -29,7 +31,10 @@ export interface KnownAnswer {
 export interface LoadSpec {
   /** Unique id of the measurement; a repeated id returns the first one's result. */
   readonly id: string;
-  /** gRPC addresses, one a server replica. Every worker spreads its requests evenly over them. */
+  /**
+   * gRPC addresses, one a server replica: host:port, or dns:///NAME:port for every address that the name has when the measurement starts.
+   * Every worker spreads its requests evenly over them.
+   */
   readonly addresses: readonly string[];
   readonly modelName: string;
   /** Input and output tensor names. */
@@ -47,7 +52,7 @@ export interface LoadSpec {
   readonly scoreTolerance: number;
   /** Every n-th reply is decoded and checked; 0 switches it off. */
   readonly checkEvery: number;
-  readonly shape: LoadShape;
+  readonly shape: LoadProfile;
   readonly seed: number;
   /** Load before the measured window, seconds; not counted. */
   readonly warmupS: number;
@@ -63,6 +68,39 @@ export interface LoadSpec {
   readonly transport: "lean" | "grpc-js";
   /** Wall seconds per model second, >= 1. */
   readonly timeDilation: number;
+  /** Ends the measurement when the window of the last seconds breaks a bound. Default: it runs to its end. */
+  readonly stopWhen?: StopRule;
+  /** Every request opens a connection of its own, as the documents' client does; the time that this takes counts. Default false. */
+  readonly newConnectionPerRequest?: boolean;
+  /** Default: plain text. */
+  readonly tls?: TlsOptions;
+  /** What is measured, in words, for dashboards: the variant's name, and the trial's purpose and load. Default: model and id. */
+  readonly subject?: { readonly variant: string; readonly trial: string };
+}
+
+/** How servers behind TLS are known. */
+export interface TlsOptions {
+  /** Certificates (PEM) of the authorities that are trusted; empty: those of the system. */
+  readonly caPem: string;
+  /** Name that the certificate must have; empty: the address's host. */
+  readonly serverName: string;
+}
+
+/** A measurement that was ended before its time, without fault. */
+export interface EarlyStop {
+  /** Model seconds since the load's start, warm-up included. */
+  readonly atS: number;
+  /** In one sentence. */
+  readonly reason: string;
+  /** What the stop rule found; null: somebody asked for it. */
+  readonly finding: StopFinding | null;
+}
+
+/** The load was changed while it ran. */
+export interface LoadChange {
+  /** Model seconds since the load's start, warm-up included. */
+  readonly atS: number;
+  readonly shape: LoadProfile;
 }
 
 /** Exact counters of one interval; they merge by addition. */
@@ -144,6 +182,12 @@ export interface LoadResult {
   /** Correctly answered requests per address. */
   readonly perAddress: Readonly<Record<string, number>>;
   readonly workers: number;
+  /** Null (or absent): it ran to its end. */
+  readonly stop?: EarlyStop | null;
+  /** Changes of the load while it ran; absent or empty: none. */
+  readonly changes?: readonly LoadChange[];
+  /** What is odd, but does not make the numbers wrong, in sentences: an uneven split over the replicas. */
+  readonly warnings?: readonly string[];
   /** Wall-clock start and end of the measured window, Unix milliseconds on the controller's clock. */
   readonly measuredFromUnixMs: number;
   readonly measuredToUnixMs: number;
@@ -158,6 +202,14 @@ export interface LoadProgress {
   readonly ratePerS: number;
   readonly p95Ms: number;
   readonly total: Counts;
+}
+
+/** What one can do to a running measurement. */
+export interface RunningLoad {
+  /** Ends it in a moment; the result covers what was measured. False when it is over, or has not begun. */
+  stop(reason: string): boolean;
+  /** Another load from in a moment on. False when the measurement is over, or has not begun. @throws LoadSpecError */
+  change(shape: LoadProfile): boolean;
 }
 
 /** The controller as the sweep sees it; in process, or over the network. */

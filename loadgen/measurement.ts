@@ -5,7 +5,8 @@ import { ImageError } from "./image-tensor";
 import type { PayloadSource } from "./payloads";
 import type { Prepare, PrepareFailed, WindowHealth } from "./protocol";
 import { errorKind, RequestSender } from "./request-sender";
-import { createPlan } from "./schedule";
+import type { LoadProfile } from "./load-profile";
+import { LivePlan } from "./live-plan";
 import { SendLoop } from "./send-loop";
 import { INTERVAL_S } from "./slo-counter";
 import type { Transport } from "./transport";
@@ -15,6 +16,9 @@ import { processTime } from "./wake-timer";
 const WARM_REQUESTS = 2;
 /** Deadline of those, milliseconds: a first request may wait for engines to be built. */
 const WARM_DEADLINE_MS = 30_000;
+
+/** Longest time that a timer can wait, milliseconds: a window may end later, but then it is ended by its owner before. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The measurement cannot start. */
 export class PrepareError extends Error {
@@ -32,10 +36,13 @@ export class PrepareError extends Error {
 export class Measurement {
   readonly loop: SendLoop;
   private readonly sender: RequestSender;
+  private readonly plan: LivePlan;
   private readonly monitor: HealthMonitor;
-  private readonly timers: NodeJS.Timeout[] = [];
+  private readonly timers = new Set<NodeJS.Timeout>();
   private windowHealth: WindowHealth | undefined;
   private sampledIntervals = 0;
+  /** Where the measured window was ended early, model seconds. */
+  private endS = Infinity;
 
   private constructor(
     private readonly assignment: Prepare,
@@ -45,9 +52,10 @@ export class Measurement {
     const { spec, workerIndex, workerCount, maxInFlight } = assignment;
     this.sender = new RequestSender({ ...spec, transports, payloadBytes, workerIndex });
     this.monitor = new HealthMonitor(() => this.sender.bytesSent);
+    this.plan = new LivePlan(spec.shape, spec.seed, { index: workerIndex, count: workerCount });
     this.loop = new SendLoop({
       ...spec,
-      plan: createPlan(spec.shape, spec.seed, { index: workerIndex, count: workerCount }),
+      plan: this.plan,
       time: processTime,
       send: (deadlineMs) => this.sender.send(deadlineMs),
       maxInFlight,
@@ -68,7 +76,11 @@ export class Measurement {
     const connections = spec.connectionsPerAddress;
     const transports = spec.addresses.map((address) => ({
       address,
-      transport: createTransport(spec.transport, { address, payloads, connections }),
+      transport: createTransport(spec.transport, {
+        ...{ address, payloads, connections },
+        newConnectionPerRequest: spec.newConnectionPerRequest,
+        tls: spec.tls,
+      }),
     }));
     try {
       await Promise.all(transports.map(({ transport }) => transport.connect()));
@@ -91,6 +103,11 @@ export class Measurement {
     return this.monitor.read().wireMbPerS;
   }
 
+  /** Message bytes of all requests so far, warm-up included. */
+  get bytesSent(): number {
+    return this.sender.bytesSent;
+  }
+
   get runId(): string {
     return this.assignment.runId;
   }
@@ -101,17 +118,29 @@ export class Measurement {
     const startMs = performance.now() + inMs;
     const done = this.loop.run(startMs);
     const windowEndS = spec.warmupS + spec.measureS;
-    const intervals = Math.ceil(spec.measureS / INTERVAL_S - 1e-9);
     this.at(this.loop.wallMs(spec.warmupS), () => this.monitor.restart());
-    for (let index = 0; index < intervals; index++) {
-      const endS = Math.min(windowEndS, spec.warmupS + (index + 1) * INTERVAL_S);
-      this.at(this.loop.wallMs(endS), () => this.sampleInFlight(index));
-    }
-    this.at(this.loop.wallMs(windowEndS), () => (this.windowHealth = this.monitor.read()));
+    this.sampleAtEndOf(0);
+    this.at(this.loop.wallMs(windowEndS), () => (this.windowHealth ??= this.monitor.read()));
     await done;
     // The last reply may be read right before the timers of the window's end.
-    while (this.sampledIntervals < intervals) this.sampleInFlight(this.sampledIntervals);
+    const measured = Math.ceil((Math.min(this.endS, windowEndS) - spec.warmupS) / INTERVAL_S - 1e-9);
+    while (this.sampledIntervals < measured) this.sampleInFlight(this.sampledIntervals);
     return this.windowHealth ?? this.monitor.read();
+  }
+
+  /** Ends the measured window at a model time, as if it had been planned so. */
+  stopAt(atS: number): void {
+    this.endS = Math.min(this.endS, atS);
+    this.loop.endAt(atS);
+    this.at(this.loop.wallMs(atS), () => (this.windowHealth ??= this.monitor.read()));
+  }
+
+  /** Another load from a model time on. */
+  change(shape: LoadProfile, atS: number): void {
+    this.at(this.loop.wallMs(atS), () => {
+      this.plan.change(shape, atS);
+      this.loop.replanned();
+    });
   }
 
   /** Ends the load, if it runs, and closes the connections: what is in flight is cancelled. */
@@ -122,6 +151,18 @@ export class Measurement {
     await Promise.all(this.transports.map(({ transport }) => transport.close()));
   }
 
+  /** Samples at the ends of the intervals from this one on. */
+  private sampleAtEndOf(index: number): void {
+    const { warmupS, measureS } = this.assignment.spec;
+    const startS = warmupS + index * INTERVAL_S;
+    const windowEndS = Math.min(this.endS, warmupS + measureS);
+    if (startS >= windowEndS - 1e-9) return;
+    this.at(this.loop.wallMs(Math.min(windowEndS, startS + INTERVAL_S)), () => {
+      this.sampleInFlight(index);
+      this.sampleAtEndOf(index + 1);
+    });
+  }
+
   private sampleInFlight(index: number): void {
     if (index < this.sampledIntervals) return;
     this.sampledIntervals = index + 1;
@@ -129,7 +170,14 @@ export class Measurement {
   }
 
   private at(atMs: number, act: () => void): void {
-    this.timers.push(setTimeout(act, atMs - performance.now()));
+    const timer = setTimeout(
+      () => {
+        this.timers.delete(timer);
+        act();
+      },
+      Math.min(atMs - performance.now(), MAX_TIMER_MS),
+    );
+    this.timers.add(timer);
   }
 }
 

@@ -1,6 +1,13 @@
 /** Pure: from merged tallies to a LoadResult, with the rules for when its numbers must not be used. */
 import { Histogram } from "./histogram";
-import type { GeneratorHealth, LatencySummary, LoadResult, LoadSpec } from "./load-spec";
+import type {
+  EarlyStop,
+  GeneratorHealth,
+  LatencySummary,
+  LoadChange,
+  LoadResult,
+  LoadSpec,
+} from "./load-spec";
 import type { WindowHealth } from "./protocol";
 import { CLIENT_ERROR } from "./request-sender";
 import { INTERVAL_S } from "./slo-counter";
@@ -13,6 +20,11 @@ export const MOST_LATENESS_SHARE = 0.05;
 /** Most that the event-loop delay's p99 may be, as a share of the SLO bound. */
 export const MOST_LOOP_DELAY_SHARE = 0.1;
 
+/** How much less than the busiest replica another one may answer. */
+const MOST_SPLIT_SHORTFALL = 0.1;
+/** Answers of the busiest replica from which a split is judged: of few requests, one more or less is chance. */
+const LEAST_FOR_SPLIT = 50;
+
 export interface MergedRun {
   readonly spec: LoadSpec;
   /** Tallies of all workers, merged. */
@@ -22,6 +34,9 @@ export interface MergedRun {
   /** Why the run is invalid whatever its numbers are: lost workers, lost messages. */
   readonly faults: readonly string[];
   readonly workers: number;
+  /** Null: it ran to its end. */
+  readonly stop: EarlyStop | null;
+  readonly changes: readonly LoadChange[];
   /** Unix milliseconds. */
   readonly measuredFromUnixMs: number;
   readonly measuredToUnixMs: number;
@@ -36,7 +51,7 @@ export function toLoadResult(run: MergedRun): LoadResult {
     valid: invalidReasons.length === 0,
     invalidReasons,
     intervalS: INTERVAL_S,
-    intervals: measured.slo.intervals(Math.ceil(spec.measureS / INTERVAL_S - 1e-9)),
+    intervals: measured.slo.intervals(Math.ceil(measuredSeconds(spec, run.stop) / INTERVAL_S - 1e-9)),
     total: measured.slo.total(),
     response: summary(measured.response),
     service: summary(measured.service),
@@ -49,9 +64,30 @@ export function toLoadResult(run: MergedRun): LoadResult {
       ...measured.perAddress(),
     },
     workers: run.workers,
+    stop: run.stop,
+    changes: run.changes,
+    warnings: splitWarnings(measured.perAddress(), spec.addresses),
     measuredFromUnixMs: run.measuredFromUnixMs,
     measuredToUnixMs: run.measuredToUnixMs,
   };
+}
+
+/** Length of the measured window, model seconds. */
+export function measuredSeconds({ warmupS, measureS }: LoadSpec, stop: EarlyStop | null): number {
+  return stop === null ? measureS : Math.max(0, Math.min(measureS, stop.atS - warmupS));
+}
+
+/** Replicas that answered much less than their even share of the requests, which are sent to all alike. */
+function splitWarnings(perAddress: Readonly<Record<string, number>>, addresses: readonly string[]): string[] {
+  const counts = addresses.map((address) => perAddress[address] ?? 0);
+  const most = Math.max(...counts);
+  return addresses.flatMap((address, index) => {
+    const count = counts[index]!;
+    if (most < LEAST_FOR_SPLIT || count >= (1 - MOST_SPLIT_SHORTFALL) * most) return [];
+    return [
+      `uneven replicas: ${address} answered ${count} requests, another one ${most}, though all were sent alike`,
+    ];
+  });
 }
 
 function generatorHealth({ spec, measured, healths }: MergedRun): GeneratorHealth {

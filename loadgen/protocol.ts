@@ -2,11 +2,12 @@
 import { join } from "node:path";
 import type { MethodDefinition } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
-import type { KnownAnswer, LoadShape, LoadSpec } from "./load-spec";
+import type { LoadProfile } from "./load-profile";
+import type { KnownAnswer, LoadSpec, TlsOptions } from "./load-spec";
 import type { TallyMessage } from "./tally";
 
 /** Changes with every change that an older peer would misread. */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSION = 2;
 
 export interface Register {
   readonly name: string;
@@ -27,6 +28,8 @@ export interface Delta {
   readonly sequence: number;
   readonly measured: TallyMessage;
   readonly warmup: TallyMessage;
+  /** Message bytes sent since the last one, warm-up included. */
+  readonly sentBytes: number;
 }
 
 export interface Heartbeat {
@@ -74,34 +77,56 @@ export type ControllerMessage =
   | { readonly body: "registered"; readonly registered: { readonly epoch: string } }
   | { readonly body: "prepare"; readonly prepare: Prepare }
   | { readonly body: "start"; readonly start: { readonly runId: string; readonly inMs: number } }
-  | { readonly body: "abort"; readonly abort: { readonly runId: string } };
+  | { readonly body: "abort"; readonly abort: { readonly runId: string } }
+  | { readonly body: "stop"; readonly stop: { readonly runId: string; readonly atS: number } }
+  | { readonly body: "change"; readonly change: Change };
 
-/** LoadSpec as the .proto file has it: the shape is a member of a oneof, null is a flag. */
-type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers" | "inputDims"> & {
+export interface Change {
+  readonly runId: string;
+  readonly atS: number;
+  /** The spec of the measurement with the new shape; nothing else of it is read. */
+  readonly spec: LoadSpec;
+}
+
+/** Members of the shape's oneof: the figures without the kind, which is the member's name. */
+type WireShapes = {
+  readonly [Kind in LoadProfile["kind"]]?: Omit<Extract<LoadProfile, { kind: Kind }>, "kind">;
+};
+
+/** LoadSpec as the .proto file has it: the shape is a member of a oneof, null is a flag; what only the controller needs is left out. */
+type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers" | "inputDims" | "stopWhen" | "subject" | "tls"> & {
   /** Empty: not said. */
   readonly inputDims: readonly number[];
   readonly knownAnswers: readonly KnownAnswer[];
   readonly checkAnswers: boolean;
-  readonly poisson?: { readonly ratePerS: number };
-  readonly constant?: { readonly ratePerS: number };
-  readonly users?: Omit<Extract<LoadShape, { kind: "users" }>, "kind">;
-};
+  readonly tls?: TlsOptions | null;
+} & WireShapes;
 
-export function specToWire({ shape, knownAnswers, inputDims = [], ...rest }: LoadSpec): WireSpec {
+export function specToWire(spec: LoadSpec): WireSpec {
+  const { shape, knownAnswers, inputDims = [], stopWhen: _stopWhen, subject: _subject, ...rest } = spec;
   const { kind, ...figures } = shape;
   const checkAnswers = knownAnswers !== null;
   return { ...rest, inputDims, knownAnswers: knownAnswers ?? [], checkAnswers, [kind]: figures };
 }
 
+const shapeKinds = ["poisson", "constant", "users", "ramp", "steps", "recorded"] as const;
+
 /** @throws Error for a spec without a shape that this version knows */
 export function specFromWire(wire: WireSpec): LoadSpec {
-  const { poisson, constant, users, knownAnswers, checkAnswers, inputDims, ...rest } = wire;
-  const dims = inputDims.length > 0 ? { inputDims } : {};
-  const common = { ...rest, ...dims, knownAnswers: checkAnswers ? knownAnswers : null };
-  if (poisson) return { ...common, shape: { kind: "poisson", ...poisson } };
-  if (constant) return { ...common, shape: { kind: "constant", ...constant } };
-  if (users) return { ...common, shape: { kind: "users", ...users } };
-  throw new Error("the load spec has no shape that this worker knows: run the controller's version");
+  const { poisson, constant, users, ramp, steps, recorded, ...others } = wire;
+  const { knownAnswers, checkAnswers, inputDims, tls, newConnectionPerRequest, ...rest } = others;
+  const shapes: WireShapes = { poisson, constant, users, ramp, steps, recorded };
+  const kind = shapeKinds.find((name) => shapes[name] !== undefined && shapes[name] !== null);
+  if (kind === undefined)
+    throw new Error("the load spec has no shape that this worker knows: run the controller's version");
+  return {
+    ...rest,
+    ...(inputDims.length > 0 ? { inputDims } : {}),
+    ...(tls ? { tls } : {}),
+    ...(newConnectionPerRequest ? { newConnectionPerRequest } : {}),
+    knownAnswers: checkAnswers ? knownAnswers : null,
+    shape: { kind, ...shapes[kind] } as LoadProfile,
+  };
 }
 
 /** The bidirectional method LoadControl.Work. */
@@ -127,21 +152,39 @@ export function loadControlService(): { readonly Work: WorkMethod } {
   return loaded;
 }
 
-/** Converts the one message that differs on the wire. */
+/** Converts the messages that carry a spec. */
 function withSpecs(method: WorkMethod): WorkMethod {
-  type WirePrepare = Omit<Prepare, "spec"> & { spec: WireSpec };
+  type WithWireSpec<T> = Omit<T, "spec"> & { readonly spec: WireSpec };
   return {
     ...method,
     responseSerialize: (message) => {
-      if (message.body !== "prepare") return method.responseSerialize(message);
-      const prepare: WirePrepare = { ...message.prepare, spec: specToWire(message.prepare.spec) };
-      return method.responseSerialize({ body: "prepare", prepare } as unknown as ControllerMessage);
+      const wire = <T extends { readonly spec: LoadSpec }>(content: T): WithWireSpec<T> => ({
+        ...content,
+        spec: specToWire(content.spec),
+      });
+      if (message.body === "prepare")
+        return method.responseSerialize({
+          body: "prepare",
+          prepare: wire(message.prepare),
+        } as unknown as ControllerMessage);
+      if (message.body === "change")
+        return method.responseSerialize({
+          body: "change",
+          change: wire(message.change),
+        } as unknown as ControllerMessage);
+      return method.responseSerialize(message);
     },
     responseDeserialize: (bytes) => {
       const message = method.responseDeserialize(bytes);
-      if (message.body !== "prepare") return message;
-      const wire = message.prepare as unknown as WirePrepare;
-      return { body: "prepare", prepare: { ...wire, spec: specFromWire(wire.spec) } };
+      if (message.body === "prepare") {
+        const prepare = message.prepare as unknown as WithWireSpec<Prepare>;
+        return { body: "prepare", prepare: { ...prepare, spec: specFromWire(prepare.spec) } };
+      }
+      if (message.body === "change") {
+        const change = message.change as unknown as WithWireSpec<Change>;
+        return { body: "change", change: { ...change, spec: specFromWire(change.spec) } };
+      }
+      return message;
     },
   };
 }

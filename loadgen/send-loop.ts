@@ -48,9 +48,9 @@ export class SendLoop {
   /** Requests of the warm-up, for display. */
   readonly warmup = new Tally();
   private readonly timer: WakeTimer;
-  private readonly windowEndS: number;
+  private windowEndS: number;
   /** Requests go on after the window for one SLO bound: only so long can they help or hinder one that may still be in time. */
-  private readonly endS: number;
+  private endS: number;
   private startMs = NaN;
   private armedForS = Infinity;
   private open = 0;
@@ -82,6 +82,20 @@ export class SendLoop {
       this.awaitWindowEnd();
       this.arm();
     });
+  }
+
+  /** Ends the measured window at a model time, or now when that is past; what is in flight is still waited for. */
+  endAt(atS: number): void {
+    if (this.finish === undefined) return;
+    this.windowEndS = Math.min(this.windowEndS, Math.max(atS, this.modelS(this.options.time.nowMs())));
+    this.endS = Math.min(this.endS, this.windowEndS + this.options.sloBoundMs / 1000);
+    this.cancelWindowTimer?.();
+    this.awaitWindowEnd();
+  }
+
+  /** The plan has changed: its next time may come earlier. */
+  replanned(): void {
+    if (this.finish !== undefined) this.arm();
   }
 
   /** Sends nothing more; `run` resolves. Requests in flight are not waited for. */

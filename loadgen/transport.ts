@@ -3,6 +3,8 @@
  * Two implementations are held to one conformance suite: grpc-js (oracle) and lean pre-framed HTTP/2.
  */
 
+import type { TlsOptions } from "./load-spec";
+
 /** gRPC status codes that the load generator distinguishes (google.golang.org/grpc/codes numbering). */
 export const GrpcStatus = {
   OK: 0,
@@ -49,6 +51,10 @@ export interface TransportOptions {
   readonly payloads: readonly Buffer[];
   /** HTTP/2 connections to the address. Default DEFAULT_CONNECTIONS. */
   readonly connections?: number;
+  /** Opens a connection for every request and closes it afterwards; then `connections` means nothing. Default false. */
+  readonly newConnectionPerRequest?: boolean;
+  /** Default: plain text. */
+  readonly tls?: TlsOptions;
 }
 
 /**

@@ -20,6 +20,8 @@ import { Tally } from "./tally";
 /** Pause between two reports of a running measurement, and between two heartbeats, milliseconds. */
 export const REPORT_EVERY_MS = 1000;
 const KEEPALIVE_MS = 10_000;
+/** Largest message from the controller, bytes: a recording of a million arrivals is 8 MB. */
+const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
 
@@ -43,6 +45,8 @@ interface CurrentRun {
   measurement: Measurement | undefined;
   sequence: number;
   planned: number;
+  /** Bytes that deltas have reported. */
+  sentBytes: number;
 }
 
 export class LoadWorker {
@@ -64,6 +68,7 @@ export class LoadWorker {
       "grpc.service_config_disable_resolution": 1,
       // A controller that vanished without a word (a node that died) is noticed.
       "grpc.keepalive_time_ms": KEEPALIVE_MS,
+      "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
     });
     this.heartbeatTimer = setInterval(() => this.report(), REPORT_EVERY_MS);
     this.connect();
@@ -132,6 +137,13 @@ export class LoadWorker {
       case "start":
         if (message.start.runId === this.run?.assignment.runId) void this.start(this.run, message.start.inMs);
         return;
+      case "stop":
+        if (message.stop.runId === this.run?.assignment.runId) this.run.measurement?.stopAt(message.stop.atS);
+        return;
+      case "change":
+        if (message.change.runId === this.run?.assignment.runId)
+          this.run.measurement?.change(message.change.spec.shape, message.change.atS);
+        return;
       case "abort":
         if (message.abort.runId === this.run?.assignment.runId) void this.endRun();
         return;
@@ -141,7 +153,14 @@ export class LoadWorker {
   private async prepare(assignment: Prepare): Promise<void> {
     await this.endRun();
     const abort = new AbortController();
-    const run: CurrentRun = { assignment, abort, measurement: undefined, sequence: 0, planned: 0 };
+    const run: CurrentRun = {
+      assignment,
+      abort,
+      measurement: undefined,
+      sequence: 0,
+      planned: 0,
+      sentBytes: 0,
+    };
     this.run = run;
     const { runId } = assignment;
     try {
@@ -199,13 +218,18 @@ export class LoadWorker {
   }
 
   private sendDelta(run: CurrentRun): void {
-    const { loop, runId } = run.measurement!;
+    const { loop, runId, bytesSent } = run.measurement!;
+    const sentBytes = bytesSent - run.sentBytes;
+    run.sentBytes = bytesSent;
     const { measured, warmup } = loop;
     run.planned += measured.slo.total().planned;
     run.sequence++;
     this.say({
       body: "delta",
-      delta: { runId, sequence: run.sequence, measured: measured.toMessage(), warmup: warmup.toMessage() },
+      delta: {
+        ...{ runId, sequence: run.sequence, sentBytes },
+        ...{ measured: measured.toMessage(), warmup: warmup.toMessage() },
+      },
     });
     for (const tally of [measured, warmup] satisfies Tally[]) tally.clear();
   }

@@ -1,17 +1,9 @@
 /** A hard limit on the load that a sweep may put on somebody's server. */
+import { peakRatePerS } from "../loadgen/load-profile";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "../loadgen/load-spec";
 
 /** Requests per second, over all replicas. */
 export const DEFAULT_MAX_RATE_PER_S = 1000;
-
-/**
- * Highest rate that the shape can offer, requests per second. A fixed number in flight without think time (the search's short
- * probes) has none: it takes what the server gives and can never queue up more than its number.
- */
-export function offeredRatePerS({ shape }: Pick<LoadSpec, "shape">): number {
-  if (shape.kind !== "users") return shape.ratePerS;
-  return shape.thinkMinS > 0 ? shape.users / shape.thinkMinS : 0;
-}
 
 /** Refuses what would offer more than the limit; passes everything else on. */
 export class LimitedLoad implements LoadClient {
@@ -25,7 +17,7 @@ export class LimitedLoad implements LoadClient {
     onProgress?: (progress: LoadProgress) => void,
     signal?: AbortSignal,
   ): Promise<LoadResult> {
-    const offered = offeredRatePerS(spec);
+    const offered = peakRatePerS(spec.shape);
     // The search may come as near as rounding lets it.
     if (offered > this.maxRatePerS * 1.001)
       throw new Error(

@@ -62,7 +62,7 @@ describe("registration", () => {
     worker.register(99);
     await until(() => worker.ended !== undefined);
     expect(worker.ended).toMatchObject({ code: status.FAILED_PRECONDITION });
-    expect(worker.ended!.details).toMatch(/worker speaks protocol 99, the controller 1/);
+    expect(worker.ended!.details).toMatch(/worker speaks protocol 99, the controller 2/);
   });
 
   it("registering again changes nothing; a new instance of the name replaces the old one (locust#1913)", async () => {

@@ -206,6 +206,110 @@ describe("what cannot be measured", () => {
   });
 });
 
+describe("a measurement that does not run as planned", () => {
+  const users = (count: number) =>
+    ({ kind: "users", users: count, spawnPerS: 1000, thinkMinS: 0.1, thinkMaxS: 0.1 }) as const;
+
+  /** Calls `act` once the measurement has measured for this long. */
+  function afterMeasuring(seconds: number, act: () => void): (progress: LoadProgress) => void {
+    let done = false;
+    return ({ phase, elapsedS }) => {
+      if (done || phase !== "measuring" || elapsedS < seconds) return;
+      done = true;
+      act();
+    };
+  }
+
+  it("stopped by its owner: a valid result of the time until then", async () => {
+    const long = spec({ measureS: 600, warmupS: 0, shape: { kind: "constant", ratePerS: 100 } });
+    const result = await cluster.run(
+      long,
+      afterMeasuring(1.5, () => expect(cluster.controller.stop(long.id, "enough")).toBe(true)),
+    );
+    expect(result.stop).toMatchObject({ reason: "enough", finding: null });
+    const { atS } = result.stop!;
+    expect(atS).toBeGreaterThan(1.5);
+    expect(atS).toBeLessThan(30);
+    expect(Math.abs(result.total.planned - 100 * atS)).toBeLessThan(30);
+    expect(result.total.planned).toBe(result.total.ok + result.total.late + result.total.failed);
+    expect(result.intervals).toHaveLength(Math.ceil(atS - 1e-9));
+    expect(result.measuredToUnixMs - result.measuredFromUnixMs).toBeCloseTo(atS * 1000, 0);
+    expect(cluster.controller.stop(long.id, "again")).toBe(false);
+  });
+
+  it("stopped by its rule when the server gets slow: last good and first bad window (k6#2379)", async () => {
+    const rule = { quantile: 0.95, boundMs: 300, windowS: 2, minSamples: 50 };
+    const result = await cluster.run(
+      spec({
+        ...{ measureS: 600, warmupS: 0, stopWhen: rule, sloBoundMs: 300 },
+        shape: { kind: "constant", ratePerS: 100 },
+      }),
+      afterMeasuring(2.5, () => (server.behaviour.delayMs = 700)),
+    );
+    const finding = result.stop!.finding!;
+    expect(finding.rule).toEqual(rule);
+    expect(finding.firstBad.quantileMs).toBeGreaterThan(300);
+    expect(finding.lastGood!.quantileMs).toBeLessThanOrEqual(300);
+    expect(result.stop!.reason).toMatch(/^p95 of the last 2 s was \d+\.\d ms .* \(bound 300 ms\)/);
+  });
+
+  it.each(["poisson", "constant"] as const)("a ramp and steps, %s", async (arrivals) => {
+    const ramp = { kind: "ramp", fromPerS: 50, toPerS: 150, overS: 2, arrivals } as const;
+    const ramped = await cluster.run(spec({ shape: ramp, warmupS: 0, measureS: 2 }));
+    const slack = arrivals === "constant" ? 1 : 70;
+    expect(Math.abs(ramped.intervals[0]!.planned - 75)).toBeLessThanOrEqual(slack);
+    expect(Math.abs(ramped.intervals[1]!.planned - 125)).toBeLessThanOrEqual(slack);
+  });
+
+  it("recorded arrivals are sent as recorded", async () => {
+    const atS = [0, 0.1, 0.1, 0.5, 1.2, 1.21, 1.9];
+    const result = await cluster.run(spec({ shape: { kind: "recorded", atS }, warmupS: 0, measureS: 2 }));
+    expect(result.intervals.map(({ planned }) => planned)).toEqual([4, 3]);
+    expect(result.total.ok).toBe(7);
+  });
+
+  it("the load is changed while it runs: users, then a rate", async () => {
+    const long = spec({ shape: users(10), warmupS: 0, measureS: 600, maxInFlight: 500 });
+    const result = await cluster.run(long, (progress) => {
+      const { controller } = cluster;
+      if (progress.phase !== "measuring") return;
+      const { elapsedS } = progress;
+      if (elapsedS > 1.5 && elapsedS < 2.6) controller.change(long.id, users(30));
+      if (elapsedS > 3.5 && elapsedS < 4.6) controller.change(long.id, { kind: "constant", ratePerS: 40 });
+      if (elapsedS > 6.5) controller.stop(long.id, "enough");
+    });
+    const kinds = result.changes!.map(({ shape }) => shape.kind);
+    expect(kinds[0]).toBe("users");
+    expect(kinds.at(-1)).toBe("constant");
+    const lastChangeS = result.changes!.at(-1)!.atS;
+    const afterwards = result.intervals.slice(Math.ceil(lastChangeS), -1).map(({ planned }) => planned);
+    for (const planned of afterwards) expect(planned).toBe(40);
+    const beforeS = result.changes![0]!.atS;
+    const before = result.intervals.slice(0, Math.floor(beforeS)).map(({ planned }) => planned);
+    for (const planned of before) expect(planned).toBeLessThanOrEqual(110);
+    expect(() => cluster.controller.change("nobody", users(1))).not.toThrow();
+    expect(cluster.controller.change("nobody", users(1))).toBe(false);
+  });
+
+  it("a change that cannot be: refused by name, the load goes on", async () => {
+    const long = spec({ shape: users(10), warmupS: 0, measureS: 1.5, maxInFlight: 100 });
+    let message = "";
+    const result = await cluster.run(
+      long,
+      afterMeasuring(0, () => {
+        try {
+          cluster.controller.change(long.id, users(500));
+        } catch (error) {
+          message = (error as Error).message;
+        }
+      }),
+    );
+    expect(message).toMatch(/maxInFlight of 100 would shed requests of 500 users/);
+    expect(result.changes).toEqual([]);
+    expect(result.total.planned).toBeGreaterThan(10);
+  });
+});
+
 it("abort ends the load at once; the next measurement runs", async () => {
   const abort = new AbortController();
   const running = cluster.run(spec({ measureS: 30 }), undefined, abort.signal);

@@ -67,7 +67,13 @@ describe("messages survive the wire", () => {
     tally.ended({ ...ended, ending: "ok", error: undefined });
     tally.ended({ ...ended, ending: "failed", error: { kind: "UNAVAILABLE", message: "größe" } });
     tally.slo.addInFlight(7, 42);
-    const delta = { runId: "r", sequence: 1, measured: tally.toMessage(), warmup: new Tally().toMessage() };
+    const delta = {
+      runId: "r",
+      sequence: 1,
+      measured: tally.toMessage(),
+      warmup: new Tally().toMessage(),
+      sentBytes: 42,
+    };
     const message = workerToController({ body: "delta", delta });
     expect(message.body === "delta" && message.delta).toEqual(delta);
     const merged = new Tally();

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import type { LoadClient, LoadSpec } from "../../loadgen/load-spec";
-import { LimitedLoad, offeredRatePerS } from "../../targets/limited-load";
+import { LimitedLoad } from "../../targets/limited-load";
 
 const result = { id: "done" } as Awaited<ReturnType<LoadClient["run"]>>;
 
@@ -46,8 +46,4 @@ it("refuses what could offer more, whatever the shape, and says how to allow it"
       /would offer \d+ requests\/s, the limit is 100: raise --max-rate/,
     );
   expect(ran).toEqual([]);
-});
-
-it("counts users by their shortest think time", () => {
-  expect(offeredRatePerS(spec(users(40, 0.8)))).toBeCloseTo(50, 10);
 });

@@ -71,7 +71,8 @@ export class FakeWorker {
   }
 
   delta(runId: string, sequence: number, measured: TallyMessage): void {
-    this.say({ body: "delta", delta: { runId, sequence, measured, warmup: new Tally().toMessage() } });
+    const warmup = new Tally().toMessage();
+    this.say({ body: "delta", delta: { runId, sequence, measured, warmup, sentBytes: 1000 } });
   }
 
   done(runId: string, lastSequence: number, planned: number, loopDelayP99Ms = 0): void {
