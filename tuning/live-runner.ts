@@ -156,7 +156,7 @@ export class LiveRunner implements TrialRunner {
 }
 
 /** The load in a few words, for whoever watches. */
-function describeShape(shape: LoadSpec["shape"]): string {
+function describeShape(shape: TrialSpec["shape"]): string {
   if (shape.kind === "users") return `${shape.users} users`;
   return `${shape.kind} ${shape.ratePerS.toFixed(1)}/s`;
 }
