@@ -19,8 +19,7 @@ PLATFORMS = ("tensorflow_savedmodel", "tensorrt_plan", "onnxruntime_onnx")
 
 #: Where Keras publishes its ResNet-50 weights, and the MD5 that Keras' own source gives for the file.
 KERAS_RESNET50 = (
-    "https://storage.googleapis.com/tensorflow/keras-applications/resnet/"
-    "resnet50_weights_tf_dim_ordering_tf_kernels.h5"
+    "https://storage.googleapis.com/tensorflow/keras-applications/resnet/resnet50_weights_tf_dim_ordering_tf_kernels.h5"
 )
 KERAS_RESNET50_CHECKSUM = "md5:2cb95161c43110f7111970584f804107"
 

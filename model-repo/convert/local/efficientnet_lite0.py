@@ -117,9 +117,7 @@ class _Graph:
         stride = stage.stride if first else 1
         channels_in = stage.channels_in if first else stage.channels_out
         if stage.expansion != 1:
-            expand = self.convolution(
-                x, f"{name}/expand", f"{source}._expand_conv", f"{source}._bn0", size, stride=1
-            )
+            expand = self.convolution(x, f"{name}/expand", f"{source}._expand_conv", f"{source}._bn0", size, stride=1)
             x = self.relu6(expand)
         depthwise = self.convolution(
             x, f"{name}/depthwise", f"{source}._depthwise_conv", f"{source}._bn1", size, stride, depthwise=True

@@ -7,12 +7,11 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 
 from .. import __version__
@@ -20,6 +19,7 @@ from ..accuracy import agreement, check_probabilities
 from ..errors import ConversionError, explained_os_errors
 from ..files import canonical_hash, read_json, sha256_file, write_json
 from ..images import images_hash, list_images, read_images
+from ..onnx_path.graph import run
 from ..onnx_path.quantise import as_feeds, quantise
 from ..onnx_path.serving import Network, ServedType, served_model
 from . import efficientnet_lite0 as lite0
@@ -69,9 +69,7 @@ def versions() -> dict[str, str]:
     return {
         "convert": __version__,
         "python": platform.python_version(),
-        "onnx": onnx.__version__,
-        "onnxruntime": onnxruntime.__version__,
-        "numpy": np.__version__,
+        **{name: metadata.version(name) for name in ("onnx", "onnxruntime", "numpy")},
     }
 
 
@@ -151,13 +149,6 @@ def _fill(output: Path, downloads: Path, key: str, say: Callable[[str], None]) -
             "versions": versions(),
         },
     )
-
-
-def run(model: Path, feeds: list[Array]) -> Array:
-    """Answers of a model on the CPU."""
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
-    name = session.get_inputs()[0].name
-    return np.concatenate([np.asarray(session.run(None, {name: feed})[0]) for feed in feeds])
 
 
 def _entry(

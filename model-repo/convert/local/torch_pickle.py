@@ -60,7 +60,7 @@ class _Tensor:
         view = np.lib.stride_tricks.as_strided(
             self.storage.elements[self.offset :], self.shape, tuple(stride * size for stride in self.strides)
         )
-        return np.ascontiguousarray(view)
+        return view.copy()
 
 
 def _refused(why: str) -> ConversionError:

@@ -7,7 +7,7 @@ channel order, (x - mean) * scale, and the layout; behind it a softmax when the 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -57,11 +57,7 @@ def served_model(
     served = helper.make_graph(
         nodes,
         graph.name or "model",
-        [
-            helper.make_tensor_value_info(
-                input_name, _ELEMENT[served_type], ["N", network.height, network.width, 3]
-            )
-        ],
+        [helper.make_tensor_value_info(input_name, _ELEMENT[served_type], ["N", network.height, network.width, 3])],
         [helper.make_tensor_value_info(output_name, TensorProto.FLOAT, ["N", network.classes])],
         [*graph.initializer, *constants],
     )
@@ -109,7 +105,7 @@ def _front(
     constants: list[onnx.TensorProto] = []
     current = input_name
 
-    def step(op: str, name: str, *further: str, **attributes: object) -> None:
+    def step(op: str, name: str, *further: str, **attributes: Any) -> None:
         nonlocal current
         nodes.append(helper.make_node(op, [current, *further], [name], name=name, **attributes))
         current = name
@@ -136,7 +132,7 @@ def _front(
 def _back(network: Network, output_name: str) -> list[onnx.NodeProto]:
     flat = "back/flat"
     last = "Softmax" if network.scores == "logits" else "Identity"
-    attributes: dict[str, int] = {"axis": 1} if last == "Softmax" else {}
+    attributes: dict[str, Any] = {"axis": 1} if last == "Softmax" else {}
     return [
         # Some networks answer [N, classes, 1, 1].
         helper.make_node("Flatten", [_NETWORK + network.output_name], [flat], name=flat, axis=1),
