@@ -12,6 +12,8 @@ export const WRONG_ANSWER = "wrong-answer";
 
 /** What grpc-js says when Node's HTTP/2 session is out of its memory limit (grpc-node#2948): the request was never sent. */
 const sessionMemoryMessage = /Bandwidth exhausted or memory limit exceeded/;
+/** This machine has no more ports or files for connections: happens at hundreds of new connections a second. */
+const ownLimitMessage = /\b(EADDRNOTAVAIL|EMFILE|ENFILE|ENOBUFS)\b/;
 
 export interface RequestSenderOptions {
   /** One transport an address; requests take turns over them. */
@@ -69,5 +71,6 @@ export class RequestSender {
 /** Class of a failed request: the status's name, or `client-error` when the failure is this process's own. */
 export function errorKind(status: number, message: string): string {
   if (status === GrpcStatusCode.RESOURCE_EXHAUSTED && sessionMemoryMessage.test(message)) return CLIENT_ERROR;
+  if (status === GrpcStatusCode.UNAVAILABLE && ownLimitMessage.test(message)) return CLIENT_ERROR;
   return grpcStatusName(status);
 }

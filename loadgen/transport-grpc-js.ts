@@ -2,7 +2,15 @@
  * Transport over @grpc/grpc-js: the oracle that the lean one is compared with. Messages are pre-encoded; grpc-js still copies each
  * once to prepend its prefix.
  */
-import { Client, credentials, Metadata, type ClientUnaryCall, type ServiceError } from "@grpc/grpc-js";
+import {
+  Client,
+  credentials,
+  Metadata,
+  type ChannelCredentials,
+  type ChannelOptions,
+  type ClientUnaryCall,
+  type ServiceError,
+} from "@grpc/grpc-js";
 import { GrpcStatusCode } from "../kserve/status";
 import { DEFAULT_CONNECTIONS, type InferOutcome, type Transport, type TransportOptions } from "./transport";
 
@@ -21,6 +29,18 @@ const channelOptions = {
   "grpc.max_send_message_length": -1,
 };
 
+function credentialsOf({ tls }: TransportOptions): ChannelCredentials {
+  if (tls === undefined) return credentials.createInsecure();
+  return credentials.createSsl(tls.caPem === "" ? null : Buffer.from(tls.caPem));
+}
+
+/** The name that the certificate must have, if it is another than the address's. */
+function nameOf({ tls }: TransportOptions): ChannelOptions {
+  return tls === undefined || tls.serverName === ""
+    ? {}
+    : { "grpc.ssl_target_name_override": tls.serverName };
+}
+
 const identity = (bytes: Buffer): Buffer => bytes;
 
 interface Channel {
@@ -33,14 +53,14 @@ export class GrpcJsTransport implements Transport {
   private rotation = 0;
   private readonly calls = new Set<ClientUnaryCall>();
   private open = 0;
+  private isClosed = false;
 
   /** @throws RangeError for a pool without payloads */
   constructor(private readonly options: TransportOptions) {
     if (options.payloads.length === 0) throw new RangeError("a transport needs at least one payload");
-    this.channels = Array.from({ length: options.connections ?? DEFAULT_CONNECTIONS }, () => ({
-      client: new Client(options.address, credentials.createInsecure(), channelOptions),
-      inFlight: 0,
-    }));
+    const connections =
+      options.newConnectionPerRequest === true ? 0 : (options.connections ?? DEFAULT_CONNECTIONS);
+    this.channels = Array.from({ length: connections }, () => this.openChannel());
   }
 
   get inFlight(): number {
@@ -49,9 +69,11 @@ export class GrpcJsTransport implements Transport {
 
   async connect(): Promise<void> {
     const deadline = Date.now() + CONNECT_TIMEOUT_MS;
+    // Where every request brings its own connection, one shows that the address answers.
+    const trial = this.channels.length === 0 ? [this.openChannel()] : [];
     try {
       await Promise.all(
-        this.channels.map(
+        [...this.channels, ...trial].map(
           ({ client }) =>
             new Promise<void>((resolve, reject) =>
               client.waitForReady(deadline, (error) => (error === undefined ? resolve() : reject(error))),
@@ -63,6 +85,8 @@ export class GrpcJsTransport implements Transport {
       throw new Error(
         `cannot connect to ${this.options.address} within ${CONNECT_TIMEOUT_MS} ms: ${(error as Error).message}`,
       );
+    } finally {
+      for (const { client } of trial) client.close();
     }
   }
 
@@ -72,7 +96,8 @@ export class GrpcJsTransport implements Transport {
       throw new RangeError(
         `there is no payload ${payloadIndex}: the pool has ${this.options.payloads.length}`,
       );
-    const channel = this.leastLoaded();
+    const isFresh = this.channels.length === 0;
+    const channel = isFresh ? this.openChannel() : this.leastLoaded();
     channel.inFlight++;
     this.open++;
     const startedMs = performance.now();
@@ -83,12 +108,18 @@ export class GrpcJsTransport implements Transport {
         channel.inFlight--;
         this.open--;
         if (call !== undefined) this.calls.delete(call);
+        if (isFresh) channel.client.close();
         resolve(
           error === null
             ? { status: GrpcStatusCode.OK, message: "", serviceTimeUs, reply }
             : { status: error.code, message: error.details, serviceTimeUs, reply: undefined },
         );
       };
+      if (this.isClosed)
+        return settle({
+          code: GrpcStatusCode.CANCELLED,
+          details: "the transport was closed",
+        } as ServiceError);
       const deadline = new Date(Date.now() + deadlineMs);
       try {
         call = channel.client.makeUnaryRequest(
@@ -112,8 +143,18 @@ export class GrpcJsTransport implements Transport {
   }
 
   async close(): Promise<void> {
+    this.isClosed = true;
     for (const call of this.calls) call.cancel();
     for (const { client } of this.channels) client.close();
+  }
+
+  private openChannel(): Channel {
+    const { options } = this;
+    const client = new Client(options.address, credentialsOf(options), {
+      ...channelOptions,
+      ...nameOf(options),
+    });
+    return { client, inFlight: 0 };
   }
 
   /** Channel with the fewest requests; ties take turns. */

@@ -1,5 +1,5 @@
-/** One HTTP/2 connection to a server (RFC 9113, cleartext with prior knowledge), for unary gRPC calls only. */
-import { connect, type Socket } from "node:net";
+/** One HTTP/2 connection to a server (RFC 9113), for unary gRPC calls only. */
+import type { Socket } from "node:net";
 import { FrameParser, type FrameSink } from "../../http2/frame-parser";
 import { checkFrameRules } from "../../http2/frame-rules";
 import {
@@ -17,6 +17,7 @@ import { HeaderBlockCollector } from "../../http2/header-block";
 import { HeaderDecoder } from "../../http2/header-decoder";
 import { GrpcStatusCode } from "../../kserve/status";
 import { failure, failureOfReset, type Failure } from "../grpc-outcome";
+import { openSocket, type Endpoint } from "./open-socket";
 import type { PendingRequest } from "./pending-request";
 import { greeting, HEADER_TABLE_BYTES, ReceiveWindow } from "./receive-limits";
 import { interpretReplyHead } from "./reply";
@@ -34,7 +35,6 @@ export interface ConnectionOwner {
 }
 
 const CONNECT_TIMEOUT_MS = 5000;
-const READ_BUFFER_BYTES = 65_536;
 const MAX_CONTROL_FRAME_BYTES = MIN_MAX_FRAME_BYTES;
 /** A server that makes this client answer more than this without reading the answers is cut off, bytes. */
 const MAX_UNREAD_CONTROL_BYTES = 1024 * 1024;
@@ -59,35 +59,27 @@ export class LeanConnection implements FrameSink {
   private unreadControlBytes = 0;
   private readonly connectTimer: NodeJS.Timeout;
 
-  /** @param onReady called once, when the server has said its settings and answered a PING */
+  /**
+   * @param onReady called once, when the server has said its settings and answered a PING
+   * @param isForOneRequest ready at the settings: a PING's round trip would be part of the one request's time
+   */
   constructor(
-    host: string,
-    port: number,
+    endpoint: Endpoint,
     frames: RequestFrames,
     private readonly owner: ConnectionOwner,
     private readonly onReady: () => void,
+    private readonly isForOneRequest = false,
   ) {
-    this.socket = connect({
-      host,
-      port,
-      noDelay: true,
-      onread: {
-        buffer: Buffer.allocUnsafe(READ_BUFFER_BYTES),
-        callback: (bytes, buffer) => {
-          this.receive((buffer as Buffer).subarray(0, bytes));
-          return true;
-        },
-      },
+    this.socket = openSocket(endpoint, {
+      open: () => this.socket.write(greeting()),
+      received: (bytes) => this.receive(bytes),
+      broken: (reason) => this.close(reason),
     });
     this.flow = new SendFlow(this.socket, frames);
     this.connectTimer = setTimeout(
       () => this.close(`no HTTP/2 answer within ${CONNECT_TIMEOUT_MS} ms`),
       CONNECT_TIMEOUT_MS,
     );
-    this.socket.once("connect", () => this.socket.write(greeting()));
-    this.socket.on("error", (error) => this.close(error.message));
-    this.socket.on("end", () => this.close("the server closed the connection"));
-    this.socket.on("close", () => this.close("the connection was closed"));
   }
 
   get isReady(): boolean {
@@ -206,6 +198,7 @@ export class LeanConnection implements FrameSink {
     this.flow.pump();
     if (this.settingsSeen) return;
     this.settingsSeen = true;
+    if (this.isForOneRequest) return this.becomeReady();
     // Its answer comes behind any WINDOW_UPDATE that the server sent with its settings: the windows are then known.
     this.writeControl(frame(FrameType.PING, 0, 0, Buffer.alloc(8)));
   }
@@ -213,11 +206,16 @@ export class LeanConnection implements FrameSink {
   private ping(flags: number, payload: Buffer): void {
     if ((flags & Flag.ACK) === 0) {
       this.writeControl(frame(FrameType.PING, Flag.ACK, 0, payload));
-    } else if (this.state === "opening") {
-      clearTimeout(this.connectTimer);
-      this.state = "ready";
-      this.onReady();
+    } else {
+      this.becomeReady();
     }
+  }
+
+  private becomeReady(): void {
+    if (this.state !== "opening") return;
+    clearTimeout(this.connectTimer);
+    this.state = "ready";
+    this.onReady();
   }
 
   private windowUpdate(streamId: number, increment: number): void {

@@ -1,6 +1,6 @@
 /**
  * Transport that costs about as much CPU as a C client: requests framed once, raw sockets, one write a request. HTTP/2's rules are
- * kept in full (flow control, settings, GOAWAY, RST_STREAM); TLS and compression are not offered.
+ * kept in full (flow control, settings, GOAWAY, RST_STREAM); compression is not offered.
  */
 import { GrpcStatusCode } from "../../kserve/status";
 import { failure } from "../grpc-outcome";
@@ -8,6 +8,7 @@ import type { InferOutcome, Transport, TransportOptions } from "../transport";
 import { DEFAULT_CONNECTIONS } from "../transport";
 import { splitHostPort } from "../host-port";
 import { LeanConnection, type ConnectionOwner } from "./connection";
+import type { Endpoint } from "./open-socket";
 import { PendingRequest } from "./pending-request";
 import { RequestFrames } from "./request-frames";
 
@@ -31,8 +32,7 @@ interface Slot {
 
 export class LeanTransport implements Transport, ConnectionOwner {
   private readonly frames: RequestFrames;
-  private readonly host: string;
-  private readonly port: number;
+  private readonly endpoint: Endpoint;
   private readonly slots: readonly Slot[];
   /** Connections that take no new requests but still have open ones. */
   private readonly drainingConnections = new Set<LeanConnection>();
@@ -47,9 +47,9 @@ export class LeanTransport implements Transport, ConnectionOwner {
 
   /** @throws RangeError for an address that is no host:port or a pool without payloads */
   constructor(private readonly options: TransportOptions) {
-    ({ host: this.host, port: this.port } = splitHostPort(options.address));
+    this.endpoint = { ...splitHostPort(options.address), tls: options.tls };
     if (options.payloads.length === 0) throw new RangeError("a transport needs at least one payload");
-    this.frames = new RequestFrames(options.address, options.payloads);
+    this.frames = new RequestFrames(options.address, options.payloads, options.tls !== undefined);
     this.slots = Array.from({ length: options.connections ?? DEFAULT_CONNECTIONS }, () => ({
       connection: undefined,
       readySinceMs: Infinity,
@@ -141,7 +141,7 @@ export class LeanTransport implements Transport, ConnectionOwner {
   private open(slot: Slot): void {
     if (this.closing) return;
     slot.retryTimer = undefined;
-    slot.connection = new LeanConnection(this.host, this.port, this.frames, this, () => this.ready(slot));
+    slot.connection = new LeanConnection(this.endpoint, this.frames, this, () => this.ready(slot));
   }
 
   private ready(slot: Slot): void {

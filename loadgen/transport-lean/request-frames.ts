@@ -42,12 +42,13 @@ export class RequestFrames {
   /**
    * @param authority host:port that the server is addressed by
    * @param messages serialized requests, without prefix
+   * @param isSecure whether the connection is TLS
    */
-  constructor(authority: string, messages: readonly Buffer[]) {
+  constructor(authority: string, messages: readonly Buffer[], isSecure = false) {
     const block = Buffer.concat([
       // An empty dynamic table, said in every block: legal whatever SETTINGS_HEADER_TABLE_SIZE the peer announces (RFC 7541, 4.2).
       Buffer.from([0x20]),
-      Buffer.from([0x83, 0x86]), // :method POST, :scheme http
+      Buffer.from([0x83, isSecure ? 0x87 : 0x86]), // :method POST, :scheme https or http
       literal(":path", inferPath),
       literal(":authority", authority),
       literal("te", "trailers"),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { LoadShape, LoadSpec } from "../../loadgen/load-spec";
+import type { LoadProfile } from "../../loadgen/load-profile";
+import type { LoadSpec } from "../../loadgen/load-spec";
 import { loadControlService, type ControllerMessage, type WorkerMessage } from "../../loadgen/protocol";
 import { Tally } from "../../loadgen/tally";
 
@@ -33,10 +34,20 @@ export const spec: LoadSpec = {
 };
 
 describe("messages survive the wire", () => {
-  const shapes: LoadShape[] = [
+  const shapes: LoadProfile[] = [
     { kind: "poisson", ratePerS: 0.5 },
     { kind: "constant", ratePerS: 2236.6 },
     { kind: "users", users: 3000, spawnPerS: 5, thinkMinS: 0, thinkMaxS: 1.2 },
+    { kind: "ramp", fromPerS: 0, toPerS: 900, overS: 60, arrivals: "poisson" },
+    {
+      kind: "steps",
+      steps: [
+        { ratePerS: 100, forS: 10 },
+        { ratePerS: 200, forS: 0.5 },
+      ],
+      arrivals: "constant",
+    },
+    { kind: "recorded", atS: [0, 0, 0.25, 1e6] },
   ];
   it.each(shapes)("spec with shape $kind, zero values included", (shape) => {
     for (const knownAnswers of [spec.knownAnswers, [], null]) {
@@ -57,6 +68,22 @@ describe("messages survive the wire", () => {
     const prepare = { runId: "r", spec: own, workerIndex: 0, workerCount: 2, maxInFlight: 500 };
     const message = controllerToWorker({ body: "prepare", prepare });
     expect(message.body === "prepare" && message.prepare.spec).toEqual(own);
+  });
+
+  it("spec with TLS and a connection for every request", () => {
+    const tls = { caPem: "", serverName: "triton.example" };
+    const own = { ...spec, newConnectionPerRequest: true, tls };
+    const prepare = { runId: "r", spec: own, workerIndex: 0, workerCount: 2, maxInFlight: 500 };
+    const message = controllerToWorker({ body: "prepare", prepare });
+    expect(message.body === "prepare" && message.prepare.spec).toEqual(own);
+  });
+
+  it("an early end and a change of the load; what only the controller needs stays there", () => {
+    const stop: ControllerMessage = { body: "stop", stop: { runId: "r", atS: 12.5 } };
+    expect(controllerToWorker(stop)).toEqual(stop);
+    const watched = { ...spec, stopWhen: { quantile: 0.95, boundMs: 100, windowS: 10, minSamples: 200 } };
+    const change: ControllerMessage = { body: "change", change: { runId: "r", atS: 3, spec: watched } };
+    expect(controllerToWorker(change)).toEqual({ body: "change", change: { runId: "r", atS: 3, spec } });
   });
 
   it("a tally, full and empty", () => {

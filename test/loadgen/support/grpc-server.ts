@@ -55,7 +55,7 @@ export class GrpcServer {
   private readonly sockets = new Set<Socket>();
   private readonly openOf = new Map<http2.ServerHttp2Session, number>();
 
-  private constructor(private readonly server: http2.Http2Server) {
+  private constructor(private readonly server: http2.Http2Server | http2.Http2SecureServer) {
     server.on("connection", (socket: Socket) => {
       this.sockets.add(socket);
       socket.on("close", () => this.sockets.delete(socket));
@@ -69,9 +69,16 @@ export class GrpcServer {
     server.on("stream", (stream, headers) => this.onStream(stream, headers));
   }
 
-  /** @param settings HTTP/2 settings; @param port 0: a free one */
-  static async listen(settings: http2.Settings = {}, port = 0): Promise<GrpcServer> {
-    const server = http2.createServer({ settings });
+  /** @param settings HTTP/2 settings; @param port 0: a free one; @param tls certificate and key (PEM): over TLS */
+  static async listen(
+    settings: http2.Settings = {},
+    port = 0,
+    tls?: { readonly certPem: string; readonly keyPem: string },
+  ): Promise<GrpcServer> {
+    const server =
+      tls === undefined
+        ? http2.createServer({ settings })
+        : http2.createSecureServer({ settings, cert: tls.certPem, key: tls.keyPem });
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     return new GrpcServer(server);
   }
