@@ -1,109 +1,205 @@
 /**
- * Scores the search on random simulated servers with known truth: error of the SLO rate, coverage of its interval, false passes of
- * the operating rate (it lies above the truth), load spent. In virtual time.
- * Run: npx tsx bench/search.ts [--sweeps 120] [--preset quick|thorough] [--dilation 2] [--from 0]
+ * The scoreboard: this project's search against what people do today, on random simulated servers whose truth is known.
+ * Run: npm run bench:search -- [--sweeps 1000] [--json FILE]; see --help. Finished sweeps are kept, so it can be interrupted.
  */
+import { fork } from "node:child_process";
+import { createHash } from "node:crypto";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
+import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
-import { budgetFor, type BudgetPreset } from "../tuning/search/budget";
-import { SimulatedRunner } from "../tuning/search/simulated-runner";
-import { searchSloRate } from "../tuning/search/strategy";
-import { randomWorld, type World, worldKinds, worldTruth } from "./search-worlds";
+import type { BudgetPreset } from "../tuning/search/budget";
+import type { Score } from "./search-answer";
+import { complaintsAbout } from "./search-bounds";
+import { renderKinds, renderTable, summarise } from "./search-report";
+import { linesOf, TruthCache } from "./search-truth";
+import { type Done, type Job, oursName } from "./search-worker";
+import { kindOf, worldKinds } from "./search-worlds";
 
-interface Score {
-  readonly kind: string;
-  /** estimate / truth - 1; null when exactly one of them does not exist. */
-  readonly error: number | null;
-  readonly covered: boolean;
-  readonly falsePass: boolean;
-  readonly halfWidth: number;
-  readonly loadedS: number;
-  readonly trials: number;
-  readonly cpuMs: number;
-}
+const help = `Scores the search on random simulated servers whose truth is known, in virtual time.
 
+  --sweeps N      sweeps of every strategy (default 1000)
+  --from N        seed of the first one (default 0)
+  --json FILE     write the table as JSON
+  --processes N   default: one for every core
+  --preset NAME   quick or thorough (default): the effort of this project's search
+  --kind NAME     only worlds of one kind: ${worldKinds.join(", ")}
+  --limit-s N     stop after so many seconds; the same command goes on later
+  --fresh         forget finished sweeps and truths
+  --verbose       a line for every sweep of this project's search that went wrong
+  --check         exit with 1 unless the figures that the README promises are met, with slack for the number of sweeps
+`;
 const { values } = parseArgs({
   options: {
-    sweeps: { type: "string", default: "120" },
-    preset: { type: "string", default: "thorough" },
-    dilation: { type: "string", default: "2" },
+    sweeps: { type: "string", default: "1000" },
     from: { type: "string", default: "0" },
+    json: { type: "string" },
+    processes: { type: "string", default: String(availableParallelism()) },
+    preset: { type: "string", default: "thorough" },
+    kind: { type: "string" },
+    "limit-s": { type: "string", default: "Infinity" },
+    fresh: { type: "boolean", default: false },
+    verbose: { type: "boolean", default: false },
+    check: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
   },
 });
-if (values.preset !== "quick" && values.preset !== "thorough") {
-  throw new Error(`--preset ${values.preset} is none; use quick or thorough.`);
+
+const root = join(__dirname, "..");
+const cacheFolder = join(root, "node_modules/.cache/scoreboard");
+
+async function main(): Promise<number> {
+  if (values.help) {
+    process.stdout.write(help);
+    return 0;
+  }
+  const { preset } = values;
+  if (preset !== "quick" && preset !== "thorough")
+    throw new Error(`--preset ${preset} is none; use quick or thorough.`);
+  const [sweeps, from, processes] = [values.sweeps, values.from, values.processes].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  if (!(sweeps >= 1 && from >= 0 && processes >= 1))
+    throw new Error("--sweeps, --from and --processes are numbers.");
+  mkdirSync(cacheFolder, { recursive: true });
+  const truths = new TruthCache(
+    join(cacheFolder, "truths.jsonl"),
+    tagOf(["serving-model"], ["search-worlds.ts", "search-variation.ts", "search-truth.ts"]),
+  );
+  const work = new WorkFile(
+    join(cacheFolder, `sweeps-${preset}.jsonl`),
+    tagOf(["serving-model", "tuning", "bench"]),
+  );
+  if (values.fresh) [truths, work].forEach((cache) => cache.forget());
+  const seeds = Array.from({ length: sweeps }, (_, i) => from + i).filter(
+    (seed) => values.kind === undefined || kindOf(seed) === values.kind,
+  );
+  const missing = seeds.filter((seed) => !work.done.has(seed));
+  const started = performance.now();
+  await scoreAll(missing, preset, processes, truths, work);
+  truths.save();
+  const done = seeds.flatMap((seed) => work.done.get(seed) ?? []);
+  const scores = done.flatMap((sweep) => sweep.scores);
+  if (scores.length === 0) return 1;
+  const rows = summarise(scores);
+  const cpuS = done.reduce((sum, { oursCpuMs }) => sum + oursCpuMs, 0) / done.length / 1000;
+  process.stdout.write(
+    `${renderTable(rows)}\n\n${oursName}, by kind of server:\n\n${renderKinds(scores, oursName)}\n\n` +
+      `${cpuS.toFixed(2)} s of processor time a sweep; ${missing.length} sweeps now, in ${((performance.now() - started) / 1000).toFixed(0)} s\n`,
+  );
+  if (values.verbose)
+    for (const score of scores.filter(wentWrong)) process.stdout.write(`${lineOf(score)}\n`);
+  if (values.json !== undefined) {
+    mkdirSync(dirname(values.json), { recursive: true });
+    writeFileSync(values.json, `${JSON.stringify({ strategies: rows }, null, 2)}\n`);
+  }
+  const complaints = values.check ? complaintsAbout(rows) : [];
+  for (const complaint of complaints) process.stderr.write(`scoreboard: ${complaint}\n`);
+  return done.length < seeds.length || complaints.length > 0 ? 1 : 0;
 }
-const preset: BudgetPreset = values.preset;
 
-function score(world: World): Score | null {
-  const truth = worldTruth(world);
-  const runner = new SimulatedRunner({
-    serverFor: (_variant, seed) => world.server(seed),
-    worldSeed: world.seed,
-    overheadMs: world.overheadMs,
-    metricNoise: world.metricNoise,
-  });
-  const before = process.cpuUsage();
-  const search = searchSloRate({
-    variant: world.variant,
-    slo: world.slo,
-    mode: "poisson",
-    seed: 100 + world.seed,
-    budget: budgetFor(preset, Number(values.dilation)),
-    facts: { wireCeilingPerS: null, clientCeilingPerS: null },
-  });
-  let step = search.next(null);
-  while (!step.done) step = search.next(runner.runNow(step.value));
-  const { sloRate, operatingRate } = step.value;
-  if (truth === null && sloRate === null) return null;
-  const known = truth !== null && sloRate !== null;
-  return {
-    kind: world.kind,
-    error: known ? sloRate.estimate / truth - 1 : null,
-    covered: known && sloRate.low <= truth && truth <= sloRate.high,
-    falsePass: operatingRate !== null && operatingRate > (truth ?? 0),
-    halfWidth: known ? (sloRate.high / sloRate.low - 1) / 2 : NaN,
-    loadedS: runner.loadedS,
-    trials: runner.trials,
-    cpuMs: process.cpuUsage(before).user / 1000,
-  };
+/** Our own sweeps that broke a promise, for finding out why. */
+function wentWrong({ strategy, covered, falsePass, rightCause, rightMove }: Score): boolean {
+  return strategy === oursName && (!covered || falsePass || rightCause === false || rightMove === false);
 }
 
-const from = Number(values.from);
-const scores: Score[] = [];
-for (let seed = from; seed < from + Number(values.sweeps); seed++) {
-  const scored = score(randomWorld(seed));
-  if (scored !== null) scores.push(scored);
-}
-
-const percent = (value: number): string => `${(100 * value).toFixed(2)} %`.padStart(9);
-const mean = (list: readonly number[]): number => list.reduce((sum, value) => sum + value, 0) / list.length;
-const quantile = (list: readonly number[], q: number): number =>
-  [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))] ?? NaN;
-
-console.log(
-  "kind         sweeps  median |error|   p90 |error|   covered  false pass  half width  load s  trials  cpu ms",
-);
-for (const kind of [...worldKinds, "all"]) {
-  const list = scores.filter((scored) => kind === "all" || scored.kind === kind);
-  if (list.length === 0) continue;
-  const errors = list.flatMap(({ error }) => (error === null ? [] : [Math.abs(error)]));
-  const share = (test: (scored: Score) => boolean): number => list.filter(test).length / list.length;
-  console.log(
-    kind.padEnd(12),
-    String(list.length).padStart(6),
-    percent(quantile(errors, 0.5)).padStart(15),
-    percent(quantile(errors, 0.9)).padStart(13),
-    percent(share(({ covered }) => covered)),
-    percent(share(({ falsePass }) => falsePass)).padStart(11),
-    percent(quantile(list.map(({ halfWidth }) => halfWidth).filter(Number.isFinite), 0.5)).padStart(11),
-    mean(list.map(({ loadedS }) => loadedS))
-      .toFixed(0)
-      .padStart(7),
-    mean(list.map(({ trials }) => trials))
-      .toFixed(1)
-      .padStart(7),
-    mean(list.map(({ cpuMs }) => cpuMs))
-      .toFixed(0)
-      .padStart(7),
+function lineOf(score: Score): string {
+  const percent = (value: number | null): string => (value === null ? "-" : `${(100 * value).toFixed(2)} %`);
+  const wrong =
+    score.rightCause && score.rightMove ? "" : `\n      said ${score.said}\n      right ${score.right}`;
+  return (
+    `seed ${score.seed} ${score.kind}: truth ${score.truth?.toFixed(1)}, error ${percent(score.error)}, half width ${percent(score.halfWidth)}, ` +
+    `promised ${percent(score.promisedShare)}${score.covered ? "" : " UNCOVERED"}${score.falsePass ? " FALSE PASS" : ""}, ` +
+    `${score.measuredS.toFixed(0)} s, ${score.trials} trials${wrong}`
   );
 }
+
+/** Sends seeds to processes, one at a time each. */
+async function scoreAll(
+  seeds: readonly number[],
+  preset: BudgetPreset,
+  processes: number,
+  truths: TruthCache,
+  work: WorkFile,
+): Promise<void> {
+  const waiting = [...seeds];
+  const started = performance.now();
+  const secondsGone = (): number => (performance.now() - started) / 1000;
+  let finished = 0;
+  let shownS = 0;
+  const worker = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      if (waiting.length === 0) return resolve();
+      const child = fork(join(__dirname, "search-worker.ts"));
+      const next = (): void => {
+        const seed = secondsGone() < Number(values["limit-s"]) ? waiting.shift() : undefined;
+        if (seed === undefined) return void child.disconnect();
+        const job: Job = { seed, preset, truths: truths.of(seed) };
+        child.send(job);
+      };
+      child.on("message", (done: Done) => {
+        for (const [key, value] of done.added) truths.put(key, value);
+        work.add(done);
+        finished++;
+        if (secondsGone() > shownS + 10) {
+          shownS = secondsGone();
+          const leftS = (shownS / finished) * (seeds.length - finished);
+          process.stderr.write(`${finished} of ${seeds.length} sweeps, about ${leftS.toFixed(0)} s left\n`);
+        }
+        next();
+      });
+      child.on("error", reject);
+      child.on("exit", (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
+      next();
+    });
+  await Promise.all(Array.from({ length: Math.min(processes, seeds.length) }, worker));
+}
+
+/** Finished sweeps, a line each, as long as the code is the same. */
+class WorkFile {
+  readonly done = new Map<number, Done>();
+
+  constructor(
+    private readonly path: string,
+    private readonly tag: string,
+  ) {
+    for (const line of linesOf(path)) {
+      const [tag, done] = JSON.parse(line) as [string, Done];
+      if (tag === this.tag) this.done.set(done.seed, done);
+    }
+  }
+
+  add(done: Done): void {
+    this.done.set(done.seed, done);
+    appendFileSync(this.path, `${JSON.stringify([this.tag, done])}\n`);
+  }
+
+  forget(): void {
+    this.done.clear();
+    writeFileSync(this.path, "");
+  }
+}
+
+/** Hash of the code in these folders. */
+function tagOf(folders: readonly string[], benches: readonly string[] = []): string {
+  const hash = createHash("sha256");
+  for (const folder of folders) {
+    const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
+    for (const file of files.filter((name) => name.endsWith(".ts")).sort())
+      hash.update(file).update(readFileSync(join(root, folder, file)));
+  }
+  for (const file of benches) hash.update(readFileSync(join(__dirname, file)));
+  return hash.digest("hex").slice(0, 16);
+}
+
+main().then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(`scoreboard: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.exitCode = 2;
+  },
+);

@@ -1,5 +1,6 @@
 import { Random } from "./random";
 import { SendHeap } from "./send-heap";
+import { unitArrivals, type UnitArrivals } from "./unit-arrivals";
 
 /** Shape of the offered load; times in seconds. Same meaning as the load generator's shapes. */
 export type SimulatedShape =
@@ -28,7 +29,7 @@ export class ArrivalSource {
   private readonly poisson: boolean;
   private readonly gapUs: number;
   private index = 0;
-  private atUs = 0;
+  private readonly unit: UnitArrivals | null;
   private readonly listedUs: Float64Array | null;
   private readonly heap: SendHeap | null;
   private readonly thinkMinUs: number;
@@ -42,6 +43,7 @@ export class ArrivalSource {
   ) {
     this.random = new Random(seed);
     this.poisson = shape.kind === "poisson";
+    this.unit = this.poisson ? unitArrivals(seed) : null;
     this.closed = shape.kind === "users";
     this.listedUs = shape.kind === "listed" ? shape.timesUs : null;
     if (shape.kind === "users") {
@@ -85,8 +87,9 @@ export class ArrivalSource {
       this.heap.pop();
       this.nextUs = this.heap.peek();
     } else if (this.poisson) {
-      this.atUs += this.gapUs * this.random.nextExponential();
-      this.nextUs = this.atUs;
+      const { unit } = this;
+      if (this.index >= unit!.count) unit!.extend(this.index);
+      this.nextUs = this.gapUs * unit!.at[this.index++]!;
     } else if (this.listedUs !== null) {
       this.nextUs = this.index < this.listedUs.length ? this.listedUs[this.index++]! : Infinity;
     } else {

@@ -10,6 +10,7 @@ import type { Diagnosis, SystemFacts } from "../outcome";
 import type { ModelledSystem } from "../search/model-knee";
 import type { LoadMode } from "../search/load-axis";
 import type { Cause, ServerWindow, Slo } from "../trial";
+import { causeOf } from "./cause";
 import { nextMoveOf } from "./moves";
 import { predictionOf, type Relief, reliefs, type Resource, reliefShare, withLaw } from "./relief";
 
@@ -34,22 +35,23 @@ const leastGain = 0.005;
 /** A ceiling this near to the load generator's own is the load generator's. */
 const sameCeiling = 0.05;
 
-const causeOf: Readonly<Record<Resource, Cause>> = {
-  gpu: "gpu-bound",
-  host: "host-bound",
-  wire: "wire-bound",
-  "queue-delay": "queue-delay",
-  outside: "client-bound",
-};
-
 /** The resource in words, and what 10 % of it would be less of. */
-const words: Readonly<Record<Resource, { readonly name: string; readonly time: string }>> = {
+interface Words {
+  readonly name: string;
+  readonly time: string;
+}
+
+const gpuWords: Readonly<Record<Resource, Words>> = {
   gpu: { name: "The GPU", time: "GPU time" },
   host: { name: "The host phase", time: "host time" },
   wire: { name: "The link into the node", time: "link time" },
   "queue-delay": { name: "The queue delay", time: "queue delay" },
   outside: { name: "The time outside the node", time: "time outside the node" },
 };
+
+function wordsFor({ processor }: SystemFacts): Readonly<Record<Resource, Words>> {
+  return processor === "cpu" ? { ...gpuWords, gpu: { name: "The CPU", time: "inference time" } } : gpuWords;
+}
 
 export function diagnose(input: DiagnosisInput): Diagnosis {
   const { variant, system, sloRate, fitted } = input;
@@ -89,13 +91,14 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
   }
   if (!fitted.identified.phases && (first.resource === "gpu" || first.resource === "host")) {
     const summary =
-      "The execution of batches limits the SLO rate, but the server reports no execution times: whether the host or the " +
-      "GPU phase is the cause cannot be told.";
+      "The execution of batches limits the SLO rate, but the server reports no execution times: whether copying or " +
+      "inferring is the cause cannot be told.";
     return { cause: "none", summary, evidence, nextMove };
   }
   const client = first.resource === "wire" && isClientCeiling(input);
-  const cause = client ? "client-bound" : causeOf[first.resource];
-  return { cause, summary: summaryOf(cause, first, second), evidence, nextMove };
+  const isCpu = first.resource === "gpu" && input.facts.processor === "cpu";
+  const cause = client ? "client-bound" : isCpu ? "cpu-bound" : causeOf(first.resource);
+  return { cause, summary: summaryOf(cause, first, second, wordsFor(input.facts)), evidence, nextMove };
 }
 
 /** Whether the ceiling before the node is what the load generator is known to be able to offer. */
@@ -104,7 +107,12 @@ function isClientCeiling({ facts, system }: DiagnosisInput): boolean {
   return facts.clientCeilingPerS !== null && ceiling >= facts.clientCeilingPerS * (1 - sameCeiling);
 }
 
-function summaryOf(cause: Cause, first: Relief, second: Relief | undefined): string {
+function summaryOf(
+  cause: Cause,
+  first: Relief,
+  second: Relief | undefined,
+  words: Readonly<Record<Resource, Words>>,
+): string {
   const limit = cause === "client-bound" ? "What the load generator can offer" : words[first.resource].name;
   const other =
     second !== undefined && second.gain >= leastGain
@@ -114,9 +122,10 @@ function summaryOf(cause: Cause, first: Relief, second: Relief | undefined): str
 }
 
 function evidenceOf(
-  { variant, system, nearest, sloRate, fitted }: DiagnosisInput,
+  { variant, system, nearest, sloRate, fitted, facts }: DiagnosisInput,
   gains: readonly Relief[],
 ): Record<string, string> {
+  const words = wordsFor(facts);
   const { law } = system.server;
   const evidence: Record<string, string> = {};
   for (const { resource, gain } of gains) {
@@ -136,7 +145,7 @@ function evidenceOf(
     ? `at most ${rate(law.ingressRequestsPerS)}`
     : "no ceiling reached";
   evidence["fitted execution of b images"] =
-    `host ${law.hostMsPerImage.toFixed(3)} b ms, then GPU ${law.gpuMsPerBatch.toFixed(2)} + ${law.gpuMsPerImage.toFixed(3)} b ms`;
+    `host ${law.hostMsPerBatch ? `${law.hostMsPerBatch.toFixed(2)} + ` : ""}${law.hostMsPerImage.toFixed(3)} b ms, then ${facts.processor === "cpu" ? "CPU" : "GPU"} ${law.gpuMsPerBatch.toFixed(2)} + ${law.gpuMsPerImage.toFixed(3)} b ms`;
   if (fitted.notes.length > 0) evidence["assumed"] = fitted.notes.join(" ");
   return evidence;
 }

@@ -22,7 +22,8 @@ export interface MoveContext {
   readonly instancesAllowed: number;
 }
 
-interface Candidate {
+/** A change of the configuration. */
+export interface Candidate {
   readonly change: string;
   readonly system: ModelledSystem;
   /** Simplest first: decides between equal gains. */
@@ -55,7 +56,13 @@ export function nextMoveOf(context: MoveContext): NextMove {
   };
 }
 
-function candidatesOf({ variant, system, lawOf, instancesAllowed }: MoveContext): Candidate[] {
+/** Every change that is looked at. */
+export function candidatesOf({
+  variant,
+  system,
+  lawOf,
+  instancesAllowed,
+}: Pick<MoveContext, "variant" | "system" | "lawOf" | "instancesAllowed">): Candidate[] {
   const { server } = system;
   const list: Candidate[] = [];
   const add = (change: string, changed: ModelledSystem, effort: number): void => {

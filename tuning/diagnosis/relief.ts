@@ -1,4 +1,5 @@
 /** How much the predicted SLO rate gains when one resource gets 10 % faster: the resource that gains most is the cause. */
+import { hostMsOf, withHostPhase } from "../../serving-model/service-law";
 import { type Knee, type KneeEffort, kneeOf, type ModelledSystem } from "../search/model-knee";
 import type { LoadMode } from "../search/load-axis";
 import type { Slo } from "../trial";
@@ -44,29 +45,38 @@ export function gainOf(changed: ModelledSystem, { mode, slo, base }: Prediction)
 
 /** All resources of the system, the one whose relief gains most first. */
 export function reliefs(system: ModelledSystem, prediction: Prediction): Relief[] {
+  const there = relievedSystems(system).map(({ resource, system: relieved }) => ({
+    resource,
+    gain: gainOf(relieved, prediction),
+  }));
+  return there.sort((a, b) => b.gain - a.gain);
+}
+
+/** The system with 10 % less of every resource that it has. */
+export function relievedSystems(system: ModelledSystem): { resource: Resource; system: ModelledSystem }[] {
   const { server } = system;
   const { law } = server;
   const keep = 1 - reliefShare;
-  const changed: Record<Resource, ModelledSystem> = {
-    gpu: withLaw(system, {
+  const list: { resource: Resource; system: ModelledSystem }[] = [];
+  const add = (resource: Resource, there: boolean, relieved: () => ModelledSystem): void => {
+    if (there) list.push({ resource, system: relieved() });
+  };
+  add("gpu", law.gpuMsPerBatch + law.gpuMsPerImage > 0, () =>
+    withLaw(system, {
       gpuMsPerBatch: law.gpuMsPerBatch * keep,
       gpuMsPerImage: law.gpuMsPerImage * keep,
     }),
-    host: withLaw(system, { hostMsPerImage: law.hostMsPerImage * keep }),
-    wire: withLaw(system, { ingressRequestsPerS: law.ingressRequestsPerS / keep }),
-    "queue-delay": { ...system, server: { ...server, queueDelayUs: server.queueDelayUs * keep } },
-    outside: { ...system, overheadMs: system.overheadMs * keep },
-  };
-  const there: Record<Resource, boolean> = {
-    gpu: law.gpuMsPerBatch + law.gpuMsPerImage > 0,
-    host: law.hostMsPerImage > 0,
-    wire: law.ingressRequestsPerS < Infinity,
-    "queue-delay": server.queueDelayUs > 0,
-    outside: system.overheadMs > 0,
-  };
-  return (Object.keys(changed) as Resource[])
-    .map((resource) => ({ resource, gain: there[resource] ? gainOf(changed[resource], prediction) : 0 }))
-    .sort((a, b) => b.gain - a.gain);
+  );
+  add("host", hostMsOf(law, 1) > 0, () => withLaw(system, withHostPhase(law, keep)));
+  add("wire", law.ingressRequestsPerS < Infinity, () =>
+    withLaw(system, { ingressRequestsPerS: law.ingressRequestsPerS / keep }),
+  );
+  add("queue-delay", server.queueDelayUs > 0, () => ({
+    ...system,
+    server: { ...server, queueDelayUs: server.queueDelayUs * keep },
+  }));
+  add("outside", system.overheadMs > 0, () => ({ ...system, overheadMs: system.overheadMs * keep }));
+  return list;
 }
 
 /** The system with some figures of its law replaced. */

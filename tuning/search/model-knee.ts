@@ -96,6 +96,10 @@ export function kneeOf(
   };
 }
 
+/** The root is known when its bracket is this narrow, or when the line through its ends moves by less than this. */
+const narrow = 1.0008;
+const atRest = 0.0003;
+
 /** Least value worth looking at, requests/s or users. */
 const leastValue = 1;
 
@@ -111,7 +115,7 @@ function rootOf(
   let high = NaN;
   let yHigh = NaN;
   let value = guess;
-  for (let factor = 1.02; Number.isNaN(low) || Number.isNaN(high); factor *= factor) {
+  for (let factor = 1.01; Number.isNaN(low) || Number.isNaN(high); factor *= factor) {
     const here = y(value);
     if (here <= 0) {
       low = value;
@@ -125,16 +129,20 @@ function rootOf(
       if (Number.isNaN(low)) value = Math.max(leastValue, value / factor);
     }
   }
-  for (let i = 0; i < 40 && high / low > 1.0008 && high - low > leastStep; i++) {
-    const share = Math.min(0.9, Math.max(0.1, i % 3 === 2 ? 0.5 : yLow / (yLow - yHigh)));
-    const middle = Math.exp(Math.log(low) + share * Math.log(high / low));
+  const crossing = (): number => Math.exp(Math.log(low) + (yLow / (yLow - yHigh)) * Math.log(high / low));
+  let last = NaN;
+  for (let i = 0; i < 40 && high / low > narrow && high - low > leastStep; i++) {
+    const guessed = crossing();
+    // The straight line between the two ends has come to rest: it is the root.
+    if (leastStep === 0 && Math.abs(guessed / last - 1) < atRest) return guessed;
+    last = guessed;
+    const share = Math.min(0.95, Math.max(0.05, Math.log(guessed / low) / Math.log(high / low)));
+    const middle = i % 4 === 3 ? Math.sqrt(low * high) : low * (high / low) ** share;
     const here = y(middle);
     if (here <= 0) [low, yLow] = [middle, here];
     else [high, yHigh] = [middle, here];
   }
-  return leastStep > 0
-    ? Math.round(low)
-    : Math.exp(Math.log(low) + (yLow / (yLow - yHigh)) * Math.log(high / low));
+  return leastStep > 0 ? Math.round(low) : crossing();
 }
 
 /** The same system, everything in it faster by this factor (below 1: slower). */

@@ -11,8 +11,15 @@ import { plannedSendsUs } from "./replay";
 import type { ServerWindow, TrialResult, TrialRunner, TrialSpec } from "../trial";
 
 export interface SimulatedRunnerOptions {
-  /** The server that serves a variant. A fresh one per trial, so that its variation starts anew. */
-  readonly serverFor: (variant: Variant, trialSeed: number) => SimulatedServer;
+  /**
+   * The server that serves a variant. A fresh one per trial, so that its variation starts anew.
+   * @param startedS when the trial starts, model seconds since the first one did: for servers that change over time
+   */
+  readonly serverFor: (variant: Variant, trialSeed: number, startedS: number) => SimulatedServer;
+  /** Time between two trials, model seconds. Default 0. */
+  readonly gapS?: number;
+  /** More of what the server says about a window, from its start and end in model seconds. Default: nothing. */
+  readonly alsoReports?: (fromS: number, toS: number) => Partial<ServerWindow>;
   /** Constant time outside the node added to every response, milliseconds. Default 0. */
   readonly overheadMs?: number;
   /** Relative standard deviation of the noise on every server metric. Default 0. */
@@ -29,6 +36,8 @@ export class SimulatedRunner implements TrialRunner {
   /** Model seconds of load so far, warm-up included. */
   loadedS = 0;
   trials = 0;
+  /** Model seconds since the first trial started. */
+  private nowS = 0;
 
   constructor(private readonly options: SimulatedRunnerOptions) {}
 
@@ -39,12 +48,15 @@ export class SimulatedRunner implements TrialRunner {
   /** The same without a promise, for scoring many sweeps. */
   runNow(spec: TrialSpec): TrialResult {
     const { overheadMs = 0, intervalS = 1, worldSeed = 0 } = this.options;
-    this.loadedS += spec.warmupS + spec.measureS;
+    const startedS = this.nowS;
+    const lengthS = spec.warmupS + spec.measureS;
+    this.loadedS += lengthS;
+    this.nowS += lengthS + (this.options.gapS ?? 0);
     this.trials++;
     const seed = Math.imul(spec.seed ^ Math.imul(worldSeed + 1, 0x9e3779b1), 0x85ebca6b) ^ 0x5bd1e995;
     // The load generator's own schedule, as one worker has it.
     const timesUs = spec.shape.kind === "users" ? null : plannedSendsUs(spec, 1);
-    const run = simulate(this.options.serverFor(spec.variant, seed), {
+    const run = simulate(this.options.serverFor(spec.variant, seed, startedS), {
       shape: timesUs === null ? withOverhead(spec.shape, overheadMs) : { kind: "listed", timesUs },
       seed,
       warmupS: spec.warmupS,
@@ -55,7 +67,10 @@ export class SimulatedRunner implements TrialRunner {
     });
     return {
       load: loadResultOf(spec, run, overheadMs),
-      server: this.windowOf(run, new Random(seed ^ 0x2545f491)),
+      server: {
+        ...this.windowOf(run, new Random(seed ^ 0x2545f491)),
+        ...this.options.alsoReports?.(startedS + spec.warmupS, startedS + lengthS),
+      },
     };
   }
 

@@ -1,0 +1,238 @@
+/** What is true of a random server: its SLO rate by long seeded runs, what limits it, and which change gains most. Cached in a file. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { capacityPerS } from "../serving-model/truth";
+import { simulate, type SimulatedServer } from "../serving-model/simulate";
+import { candidatesOf, worthwhileGain } from "../tuning/diagnosis/moves";
+import { relievedSystems } from "../tuning/diagnosis/relief";
+import { causeOf } from "../tuning/diagnosis/cause";
+import type { ModelledSystem } from "../tuning/search/model-knee";
+import type { Cause } from "../tuning/trial";
+import type { ServerChange, World } from "./search-worlds";
+
+/** What a right diagnosis may say; equal gains are equally right. */
+export interface RightDiagnosis {
+  readonly causes: readonly Cause[];
+  /** Changes, as the diagnosis names them. */
+  readonly moves: readonly string[];
+}
+
+interface Effort {
+  readonly seeds: number;
+  readonly measureS: number;
+  readonly tolerance: number;
+}
+
+const longRun: Effort = { seeds: 12, measureS: 120, tolerance: 0.0015 };
+/** To compare changes: the same random numbers in all of them. */
+const comparing: Effort = { seeds: 2, measureS: 30, tolerance: 0.005 };
+const warmupS = 8;
+const firstStep = 1.01;
+/** Gains that differ by less than this are the same. */
+const sameGain = 0.015;
+const sameGainShare = 0.1;
+/** Another replica is right where no change gains this much. */
+const replicaName = "another replica";
+
+/** The SLO rate over [fromS, toS] of the sweep's time; null when the SLO holds at no rate of 1/s or more. */
+export function trueRate(world: World, fromS: number, toS: number, truths: TruthCache): number | null {
+  const [from, to] = world.changesOverTime ? [Math.round(fromS), Math.round(toS)] : [0, 0];
+  const known = truths.get(`${world.seed}:${from}-${to}`, () => {
+    const rough = rateOf(world, from, to, { ...longRun, measureS: 12 });
+    return rough === null ? null : rateOf(world, from, to, longRun, undefined, undefined, rough);
+  });
+  return known === null ? null : Math.min(known, world.offerablePerS);
+}
+
+function rateOf(
+  world: World,
+  fromS: number,
+  toS: number,
+  { seeds, measureS, tolerance }: Effort,
+  change: ServerChange = (server) => server,
+  overheadMs = world.overheadMs,
+  guess?: number,
+): number | null {
+  const boundMs = world.slo.boundMs - overheadMs;
+  const serverAt = (seed: number): SimulatedServer =>
+    change(world.server(seed, fromS + ((seed - 0.5) / seeds) * (toS - fromS), true));
+  /** ln(miss share / allowed), > 0 when the SLO is missed. */
+  const missed = (ratePerS: number): number => {
+    let planned = 0;
+    let late = 0;
+    for (let seed = 1; seed <= seeds; seed++) {
+      const shape = { kind: "poisson", ratePerS } as const;
+      const load = { shape, seed, warmupS, measureS, sloBoundMs: boundMs };
+      const run = simulate(serverAt(seed), load);
+      planned += run.planned;
+      late += run.late;
+    }
+    return Math.log((late + 0.5) / (planned * (1 - world.slo.quantile)));
+  };
+  return highestRoot(
+    missed,
+    guess ?? capacityPerS(serverAt(1)) * 0.9,
+    capacityPerS(serverAt(1)) * 1.3,
+    tolerance,
+  );
+}
+
+/** Highest rate at which `missed` is <= 0, found from above. */
+function highestRoot(
+  missed: (ratePerS: number) => number,
+  guess: number,
+  ceiling: number,
+  tolerance: number,
+): number | null {
+  let high = Math.min(guess, ceiling);
+  let yHigh = missed(high);
+  let low = high;
+  let yLow = yHigh;
+  for (let factor = firstStep; yHigh <= 0 && high < ceiling; factor *= factor) {
+    [low, yLow] = [high, yHigh];
+    high = Math.min(ceiling, high * factor);
+    yHigh = missed(high);
+  }
+  if (yHigh <= 0) return high;
+  for (let factor = firstStep; yLow > 0; factor = Math.min(1.5, factor * factor)) {
+    if (low < 1) return null;
+    [high, yHigh] = [low, yLow];
+    low /= factor;
+    yLow = missed(low);
+  }
+  const crossing = (): number => low * (high / low) ** (yLow / (yLow - yHigh));
+  let last = NaN;
+  for (let round = 0; high / low - 1 > tolerance; round++) {
+    const guessed = crossing();
+    // The straight line between the two ends has come to rest: it is the root.
+    if (Math.abs(guessed / last - 1) < tolerance / 4) return guessed;
+    last = guessed;
+    const share = Math.log(guessed / low) / Math.log(high / low);
+    const middle =
+      round % 4 === 3 ? Math.sqrt(low * high) : low * (high / low) ** Math.min(0.95, Math.max(0.05, share));
+    const y = missed(middle);
+    if (y <= 0) [low, yLow] = [middle, y];
+    else [high, yHigh] = [middle, y];
+  }
+  return crossing();
+}
+
+/** Of a sweep that ended at `endS`: the planted cause, or the resources whose relief gains most in the real server; and the best changes. */
+export function rightDiagnosis(world: World, endS: number, truths: TruthCache): RightDiagnosis {
+  const planted = world.planted(endS);
+  const found = truths.get(`${world.seed}:why`, () => reasonsOf(world));
+  return planted === null ? found : { ...found, causes: [planted] };
+}
+
+function reasonsOf(world: World): RightDiagnosis {
+  const base = rateOf(world, 0, 0, comparing);
+  if (base === null) return { causes: [], moves: [] };
+  const system = {
+    server: { ...world.variant, dynamicBatching: true, law: world.law },
+    overheadMs: world.overheadMs,
+  };
+  const gainOf = (changed: ModelledSystem): number => {
+    // Settings and law of the changed system, the variation of the real one.
+    const rate = rateOf(
+      world,
+      0,
+      0,
+      comparing,
+      ({ variation }) => ({ ...changed.server, variation }),
+      changed.overheadMs,
+      base,
+    );
+    return rate === null ? -1 : rate / base - 1;
+  };
+  const reliefs = relievedSystems(system).map(({ resource, system: relieved }) => ({
+    cause: causeOf(resource),
+    gain: gainOf(relieved),
+  }));
+  const bestRelief = Math.max(...reliefs.map(({ gain }) => gain));
+  const { variant, lawOf } = world;
+  const instancesAllowed = world.kind === "memory" ? variant.instanceCount : Infinity;
+  const moves = candidatesOf({ variant, system, lawOf, instancesAllowed }).map(
+    ({ change, system: changed }) => ({
+      change,
+      gain: gainOf(changed),
+    }),
+  );
+  const best = Math.max(...moves.map(({ gain }) => gain));
+  const nearly = (gain: number, of: number): boolean => gain >= of - Math.max(sameGain, sameGainShare * of);
+  return {
+    causes: reliefs.filter(({ gain }) => nearly(gain, bestRelief)).map(({ cause }) => cause),
+    moves: [
+      ...moves.filter(({ gain }) => nearly(gain, best)).map(({ change }) => change),
+      ...(best < worthwhileGain + sameGain ? [replicaName] : []),
+    ],
+  };
+}
+
+export function isRightMove(change: string, { moves }: RightDiagnosis): boolean {
+  return moves.some((right) => change === right || (right === replicaName && change.startsWith(replicaName)));
+}
+
+/** Truths by key, kept in a file as long as the code that they follow from is the same. */
+export class TruthCache {
+  private readonly known = new Map<string, unknown>();
+  private added: (readonly [string, unknown])[] = [];
+
+  /**
+   * @param path null: nothing is kept
+   * @param tag of the code that defines worlds and truths
+   */
+  constructor(
+    private readonly path: string | null,
+    private readonly tag: string,
+  ) {
+    if (path === null) return;
+    for (const line of linesOf(path)) {
+      const [of, key, value] = JSON.parse(line) as [string, string, unknown];
+      if (of === tag) this.known.set(key, value);
+    }
+  }
+
+  get<Value>(key: string, make: () => Value): Value {
+    if (!this.known.has(key)) this.put(key, make());
+    return this.known.get(key) as Value;
+  }
+
+  put(key: string, value: unknown): void {
+    if (this.known.has(key)) return;
+    this.known.set(key, value);
+    this.added.push([key, value]);
+  }
+
+  /** All about one world. */
+  of(seed: number): (readonly [string, unknown])[] {
+    return [...this.known].filter(([key]) => key.startsWith(`${seed}:`));
+  }
+
+  /** What was added since the last call. */
+  takeAdded(): (readonly [string, unknown])[] {
+    const { added } = this;
+    this.added = [];
+    return added;
+  }
+
+  forget(): void {
+    this.known.clear();
+  }
+
+  save(): void {
+    if (this.path === null) return;
+    const lines = [...this.known].map(([key, value]) => JSON.stringify([this.tag, key, value]));
+    writeFileSync(this.path, lines.map((line) => `${line}\n`).join(""));
+  }
+}
+
+/** Lines of a file; none when it is not there. */
+export function linesOf(path: string): string[] {
+  try {
+    return readFileSync(path, "utf8")
+      .split("\n")
+      .filter((line) => line !== "");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
