@@ -11,7 +11,7 @@ const rooms = {
   http2: [],
   "model-repo": [],
   pricing: [],
-  monitoring: ["model-repo"],
+  monitoring: ["model-repo", "kserve", "loadgen"],
   "serving-model": ["model-repo"],
   loadgen: ["kserve", "http2", "model-repo"],
   "local-triton": ["kserve", "http2", "model-repo", "serving-model"],

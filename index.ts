@@ -11,12 +11,12 @@ import { createCluster } from "./stack/sections/cluster";
 import { createKubernetes } from "./stack/sections/kubernetes";
 import { createLoad } from "./stack/sections/load";
 import { createModels } from "./stack/sections/models";
-import { createMonitoring } from "./stack/sections/monitoring";
+import { createMonitoring, type Monitoring } from "./stack/sections/monitoring";
 import { createNetwork } from "./stack/sections/network";
 import { createProject } from "./stack/sections/project";
 import { createServing } from "./stack/sections/serving";
 
-async function program(): Promise<ProgramOutputs> {
+async function program(): Promise<ProgramOutputs & Partial<Monitoring>> {
   const config = readConfig();
 
   // Google APIs; service accounts for the nodes and the conversion VM; a budget alert, if there is a budget.
@@ -38,7 +38,7 @@ async function program(): Promise<ProgramOutputs> {
   const triton = createServing(config, project, models, cluster, kubernetes);
 
   // Prometheus, which finds every Triton pod and the load controller; Grafana with dashboards and a generated password.
-  createMonitoring(config, cluster, kubernetes);
+  const { grafanaAdminPassword } = createMonitoring(config, project, models, cluster, kubernetes);
 
   // Only with `autoscale`: prometheus-adapter and an autoscaler, which then owns the number of Triton servers.
   createAutoscaling(config, cluster, kubernetes, triton);
@@ -46,8 +46,8 @@ async function program(): Promise<ProgramOutputs> {
   // Registry and image of the load generator, its controller and workers; what the tune command may do in the cluster.
   createLoad(config, project, cluster, kubernetes, triton);
 
-  // What the tune and convert commands need to know; nothing secret.
-  return programOutputs(config, cluster.cluster, models);
+  // What the tune and convert commands need to know; of it all only the password of Grafana is secret.
+  return { ...programOutputs(config, cluster.cluster, models), grafanaAdminPassword };
 }
 
 export = program;

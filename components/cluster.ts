@@ -22,6 +22,8 @@ export interface ClusterArgs {
   readonly authorizedNetworks: readonly string[];
   /** Google-managed DCGM exporter; needs Google-managed drivers. */
   readonly managedDcgm: boolean;
+  /** Google Managed Prometheus; the managed DCGM exporter switches it on as well. Updated in place. */
+  readonly managedPrometheus: boolean;
   /** Refuse to delete the cluster, in Pulumi and in the provider. */
   readonly protect: boolean;
   /** Labels of the cluster resource. */
@@ -94,7 +96,7 @@ export class Cluster extends pulumi.ComponentResource implements ClusterHandle {
         loggingConfig: { enableComponents: ["SYSTEM_COMPONENTS", "WORKLOADS"] },
         monitoringConfig: {
           enableComponents: args.managedDcgm ? [...monitoringComponents, "DCGM"] : monitoringComponents,
-          managedPrometheus: { enabled: args.managedDcgm },
+          managedPrometheus: { enabled: args.managedDcgm || args.managedPrometheus },
         },
         deletionProtection: args.protect,
         resourceLabels: args.labels,

@@ -36,6 +36,9 @@ const dashboardProvider = JSON.stringify({
 
 /** Grafana with provisioned data source and dashboards and a generated password. It keeps nothing: all is in the stack. */
 export class Grafana extends pulumi.ComponentResource {
+  /** Password of the user `admin`; secret. */
+  public readonly adminPassword: pulumi.Output<string>;
+
   constructor(name: string, args: GrafanaArgs, opts?: pulumi.ComponentResourceOptions) {
     super("triton-slo:index:Grafana", name, { dashboards: Object.keys(args.dashboards) }, opts);
     const { namespace } = args;
@@ -96,7 +99,8 @@ export class Grafana extends pulumi.ComponentResource {
       },
       dropsWithCluster(this, args, { dependsOn: [secret, ...configs] }),
     );
-    this.registerOutputs({});
+    this.adminPassword = pulumi.secret(password.result);
+    this.registerOutputs({ adminPassword: this.adminPassword });
   }
 }
 

@@ -28,6 +28,10 @@ export interface LoadPodArgs {
   readonly tokenSecretKey: string;
 }
 
+export interface ControllerPodArgs extends LoadPodArgs {
+  readonly sloBoundMs: number;
+}
+
 export interface WorkerPodArgs extends LoadPodArgs {
   /** host:port of the controller for workers. */
   readonly controllerAddress: string;
@@ -44,7 +48,7 @@ function tokenEnv(args: LoadPodArgs): k8s.types.input.core.v1.EnvVar {
 }
 
 /** The controller: plans measurements, merges the workers' counts, answers the tune command. Runs beside the system's pods. */
-export function controllerPod(args: LoadPodArgs): PodTemplate {
+export function controllerPod(args: ControllerPodArgs): PodTemplate {
   return {
     metadata: { labels: { ...controllerLabels } },
     spec: {
@@ -65,6 +69,8 @@ export function controllerPod(args: LoadPodArgs): PodTemplate {
             String(controllerWorkerPort),
             "--http-port",
             String(controllerPort),
+            "--slo-bound-ms",
+            String(args.sloBoundMs),
           ],
           env: [tokenEnv(args)],
           ports: [

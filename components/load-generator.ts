@@ -25,7 +25,10 @@ export interface LoadGeneratorArgs extends InCluster {
   readonly workerCpu: number;
   /** Namespace of the servers under test. */
   readonly tritonNamespace: string;
-  readonly monitoringNamespace: string;
+  /** Namespaces whose pods read the controller's metrics. */
+  readonly monitoringNamespaces: readonly string[];
+  /** Bound of the service level objective: a bucket of the response times ends there. */
+  readonly sloBoundMs: number;
 }
 
 /** Names that clients of the controller need. */
@@ -86,7 +89,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
           // One controller owns the measurement that runs; two would share the workers.
           strategy: { type: "Recreate" },
           selector: { matchLabels: { ...controllerLabels } },
-          template: controllerPod(workload),
+          template: controllerPod({ ...workload, sloBoundMs: args.sloBoundMs }),
         },
       },
       after,
@@ -118,11 +121,11 @@ export class LoadGenerator extends pulumi.ComponentResource {
     const triton = pods(args.tritonNamespace, tritonLabels);
     const controller = pods(args.namespaceName, controllerLabels);
     const workers = pods(args.namespaceName, workerLabels);
-    const monitoring = pods(args.monitoringNamespace);
+    const readers = args.monitoringNamespaces.map((reader) => pods(reader));
     const specs = {
       controller: allow(
         controllerLabels,
-        [from([monitoring], [controllerPort]), from([workers], [controllerWorkerPort])],
+        [from(readers, [controllerPort]), from([workers], [controllerWorkerPort])],
         [],
       ),
       worker: allow(

@@ -7,6 +7,7 @@ import { allow, from, pods, to, toKubernetesApi } from "./network-policies";
 import { poolLabel } from "./node-pool";
 import { restrictedContainer, restrictedPod } from "./pod-security";
 import { StaticVolume } from "./static-volume";
+import { sampleShare } from "../monitoring/storage";
 
 export interface PrometheusArgs extends InCluster {
   readonly namespace: pulumi.Input<string>;
@@ -17,8 +18,9 @@ export interface PrometheusArgs extends InCluster {
   readonly scraped: readonly {
     readonly namespace: pulumi.Input<string>;
     readonly name: string;
-    readonly port: number;
+    readonly ports: readonly number[];
   }[];
+  /** The oldest samples go after this, or earlier when they fill their share of the disk. */
   readonly retentionDays: number;
   readonly disk: { readonly handle: pulumi.Input<string>; readonly zone: string; readonly sizeGb: number };
   readonly digests: Readonly<Record<string, string>>;
@@ -30,9 +32,6 @@ export const prometheusLabels: Readonly<Record<string, string>> = { app: "promet
 
 /** User `nobody` of the image. */
 const userId = 65534;
-
-/** Share of the disk that samples may take; the rest is for the write-ahead log and compaction. */
-const sampleShare = 0.8;
 
 /** Prometheus that finds Triton's and the load generator's pods, with its data on a disk that Pulumi owns. */
 export class Prometheus extends pulumi.ComponentResource {
@@ -58,7 +57,7 @@ export class Prometheus extends pulumi.ComponentResource {
         spec: allow(
           prometheusLabels,
           [from([pods(args.namespaceName)], [prometheusPort])],
-          [toKubernetesApi, ...args.scraped.map((target) => to([pods(target.name)], [target.port]))],
+          [toKubernetesApi, ...args.scraped.map((target) => to([pods(target.name)], target.ports))],
         ),
       },
       options,

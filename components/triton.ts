@@ -14,7 +14,8 @@ export interface TritonArgs extends InCluster, TritonPodArgs {
   /** Namespaces whose pods may send inference requests. */
   readonly clientNamespaces: readonly string[];
   /** Namespace whose pods may read metrics. */
-  readonly monitoringNamespace: string;
+  /** Namespaces whose pods read metrics and readiness. */
+  readonly monitoringNamespaces: readonly string[];
 }
 
 /** Name of the Deployment and its ClusterIP Service; the headless Service is `tritonHeadlessService`. */
@@ -56,7 +57,10 @@ export class Triton extends pulumi.ComponentResource {
               args.clientNamespaces.map((client) => pods(client)),
               [tritonPorts.http, tritonPorts.grpc],
             ),
-            from([pods(args.monitoringNamespace)], [tritonPorts.metrics]),
+            from(
+              args.monitoringNamespaces.map((reader) => pods(reader)),
+              [tritonPorts.http, tritonPorts.metrics],
+            ),
           ],
           [...toMetadataServer, toGoogleApis],
         ),

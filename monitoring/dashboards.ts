@@ -1,132 +1,121 @@
-import { loadQueries, tritonQueries, type LoadQueries } from "./queries";
+import {
+  AnnotationQueryBuilder,
+  DashboardBuilder,
+  DashboardCursorSync,
+  DashboardLinkBuilder,
+  DashboardLinkType,
+  type Dashboard,
+} from "@grafana/grafana-foundation-sdk/dashboard";
+import { loadMetrics } from "./metrics";
+import { operationsPanels } from "./operations-panels";
+import { panelBuilder, type PanelSpec } from "./panel";
+import { servingPanels } from "./serving-panels";
+import { tuningPanels } from "./tuning-panels";
 
 export interface DashboardInput {
-  /** PromQL rate window, seconds. */
-  readonly windowS: number;
   /** SLO: this percentile within this bound. */
   readonly sloPercentile: number;
   readonly sloBoundMs: number;
+  /** Seconds between two scrapes. */
+  readonly scrapeIntervalS: number;
   /** Uid of the provisioned data source. */
   readonly dataSourceUid: string;
+  /** Price of one server with its node, US dollars an hour; null when it is not known: then cost is not drawn. */
+  readonly serverUsdPerH: number | null;
 }
 
-/** Uid of the provisioned Prometheus data source. */
-export const prometheusUid = "prometheus";
+/** Uids of the dashboards: part of their addresses, so that reports can link to them. */
+export const dashboardUids = {
+  serving: "triton-serving",
+  tuning: "triton-tuning",
+  operations: "triton-operations",
+} as const;
 
-interface Panel {
+/** Tag by which the dashboards find each other. */
+const tag = "triton-slo";
+
+/** Shows what an expression says as regions over all panels of a dashboard. */
+interface AnnotationSpec {
+  readonly name: string;
+  readonly expr: string;
+  readonly color: string;
+  /** `{{label}}` stands for the label's value. */
   readonly title: string;
-  /** Grafana unit id. */
-  readonly unit: string;
-  /** Queries by legend. */
-  readonly series: Readonly<Record<string, string>>;
-  /** Line to draw, in the panel's unit. */
-  readonly limit?: number;
+  readonly text: string;
 }
 
-/** Grafana's data-source provisioning for one Prometheus. */
-export function dataSources(prometheusUrl: string, scrapeIntervalS: number): string {
-  return JSON.stringify({
-    apiVersion: 1,
-    datasources: [
-      {
-        name: "Prometheus",
-        uid: prometheusUid,
-        type: "prometheus",
-        access: "proxy",
-        url: prometheusUrl,
-        isDefault: true,
-        editable: false,
-        jsonData: { timeInterval: `${scrapeIntervalS}s` },
-      },
-    ],
-  });
-}
+/** Each trial, from the controller: which variant, for what, under which load. */
+const trials: AnnotationSpec = {
+  name: "Trials",
+  expr: loadMetrics.measurementRunning,
+  color: "blue",
+  title: "{{variant}}",
+  text: "{{trial}}",
+};
 
-/** The panels that the tuning documents build by hand, and the split of the latency beside them. */
-export function servingDashboard(input: DashboardInput): string {
-  const queries = tritonQueries(input.windowS);
-  const load = loadQueries(input.windowS);
-  const panels: readonly Panel[] = [
-    { title: "Requests per second", unit: "reqps", series: { "{{model}}": queries.requestRatePerS } },
-    { title: "GPU utilisation", unit: "percentunit", series: { GPU: queries.gpuBusy } },
-    { title: "Mean batch size", unit: "none", series: { "{{model}}": queries.meanBatch } },
-    { title: "GPU memory", unit: "bytes", series: { used: queries.gpuMemoryUsedBytes } },
-    sloPanel(input, load),
-    {
-      title: "Server time of a request",
-      unit: "ms",
-      series: {
-        "queue {{model}}": queries.meanQueueMs,
-        "input {{model}}": queries.meanComputeInputMs,
-        "inference {{model}}": queries.meanComputeInferMs,
-        "output {{model}}": queries.meanComputeOutputMs,
-      },
-    },
-    { title: "Failures per second", unit: "reqps", series: { "{{model}}": queries.failureRatePerS } },
-  ];
-  return dashboard("triton-serving", "Triton: serving", panels, input.dataSourceUid);
-}
+const alerts: AnnotationSpec = {
+  name: "Alerts",
+  expr: 'max by (alertname, severity) (ALERTS{alertstate="firing"})',
+  color: "red",
+  title: "{{alertname}}",
+  text: "{{severity}}",
+};
 
-/** The load generator's side: whether it kept its plan, and what came back. */
-export function loadDashboard(input: DashboardInput): string {
-  const load = loadQueries(input.windowS);
-  const panels: readonly Panel[] = [
-    { title: "Requests per second", unit: "reqps", series: { planned: load.requestRatePerS } },
-    sloPanel(input, load),
-    {
-      title: "Answers within the bound",
-      unit: "percentunit",
-      series: { share: load.withinBound(input.sloBoundMs) },
-      limit: input.sloPercentile / 100,
-    },
-    { title: "Sent", unit: "MBs", series: { "all workers": load.sentMBPerS } },
-    { title: "Lateness of sends, 99th percentile", unit: "ms", series: { worst: load.latenessMs } },
-    { title: "In flight", unit: "none", series: { requests: load.inFlight, workers: load.workers } },
-  ];
-  return dashboard("triton-load", "Triton: load", panels, input.dataSourceUid);
-}
-
-function sloPanel({ sloPercentile, sloBoundMs }: DashboardInput, load: LoadQueries): Panel {
+/** The stack's dashboards by file name. */
+export function dashboards(input: DashboardInput): Readonly<Record<string, Dashboard>> {
   return {
-    title: `Response time, ${sloPercentile}th percentile`,
-    unit: "ms",
-    series: { [`p${sloPercentile}`]: load.quantileMs(sloPercentile / 100), p50: load.quantileMs(0.5) },
-    limit: sloBoundMs,
+    "serving.json": dashboard(input, {
+      uid: dashboardUids.serving,
+      title: "Triton: serving",
+      panels: servingPanels(input),
+      annotations: [trials],
+    }),
+    "tuning.json": dashboard(input, {
+      uid: dashboardUids.tuning,
+      title: "Triton: tuning",
+      panels: tuningPanels(input),
+      annotations: [trials],
+    }),
+    "operations.json": dashboard(input, {
+      uid: dashboardUids.operations,
+      title: "Triton: operations",
+      panels: operationsPanels(input),
+      annotations: [alerts],
+    }),
   };
 }
 
-function dashboard(uid: string, title: string, panels: readonly Panel[], dataSourceUid: string): string {
-  const datasource = { type: "prometheus", uid: dataSourceUid };
-  return JSON.stringify({
-    uid,
-    title,
-    schemaVersion: 39,
-    editable: false,
-    refresh: "10s",
-    time: { from: "now-30m", to: "now" },
-    panels: panels.map((panel, index) => ({
-      id: index + 1,
-      type: "timeseries",
-      title: panel.title,
-      datasource,
-      gridPos: { x: (index % 2) * 12, y: Math.floor(index / 2) * 8, w: 12, h: 8 },
-      fieldConfig: { defaults: { unit: panel.unit, min: 0, ...limitLine(panel.limit) }, overrides: [] },
-      targets: Object.entries(panel.series).map(([legendFormat, expr], position) => ({
-        refId: String.fromCharCode("A".charCodeAt(0) + position),
-        expr,
-        legendFormat,
-        datasource,
-      })),
-    })),
-  });
+interface DashboardSpec {
+  readonly uid: string;
+  readonly title: string;
+  readonly panels: readonly PanelSpec[];
+  readonly annotations: readonly AnnotationSpec[];
 }
 
-/** A red line at a value. */
-function limitLine(limit: number | undefined): object {
-  if (limit === undefined) return {};
-  const steps = [
-    { color: "transparent", value: null },
-    { color: "red", value: limit },
-  ];
-  return { thresholds: { mode: "absolute", steps }, custom: { thresholdsStyle: { mode: "line" } } };
+function dashboard(input: DashboardInput, { uid, title, panels, annotations }: DashboardSpec): Dashboard {
+  const builder = new DashboardBuilder(title)
+    .uid(uid)
+    .tags([tag])
+    .readonly()
+    .refresh("10s")
+    .time({ from: "now-30m", to: "now" })
+    .tooltip(DashboardCursorSync.Crosshair)
+    .link(new DashboardLinkBuilder("Triton").type(DashboardLinkType.Dashboards).tags([tag]).keepTime(true));
+  for (const { name, expr, color, title: heading, text } of annotations) {
+    builder.annotation(
+      new AnnotationQueryBuilder()
+        .name(name)
+        .datasource({ type: "prometheus", uid: input.dataSourceUid })
+        .enable(true)
+        .iconColor(color)
+        .expr(expr)
+        // Grafana joins samples that are at most a step apart into one region.
+        .step(`${input.scrapeIntervalS}s`)
+        .titleFormat(heading)
+        .textFormat(text),
+    );
+  }
+  for (const [index, panel] of panels.entries())
+    builder.withPanel(panelBuilder(panel, index + 1, input.dataSourceUid));
+  return builder.build();
 }

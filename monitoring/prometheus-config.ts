@@ -1,13 +1,4 @@
-/** A group of pods to scrape. */
-export interface ScrapeTarget {
-  /** Job label. */
-  readonly job: string;
-  readonly namespace: string;
-  /** Value of the pods' label `app`. */
-  readonly app: string;
-  /** Name of the container port. */
-  readonly portName: string;
-}
+import type { ScrapeTarget } from "./scrape-jobs";
 
 export interface PrometheusConfigInput {
   /** Seconds between two scrapes. */
@@ -25,7 +16,16 @@ export interface PrometheusConfig {
     readonly evaluation_interval: string;
   };
   readonly rule_files: readonly string[];
-  readonly scrape_configs: readonly object[];
+  readonly scrape_configs: readonly ScrapeConfig[];
+}
+
+export interface ScrapeConfig {
+  readonly job_name: string;
+  readonly metrics_path: string;
+  /** Format of an answer that names none, such as an empty one. */
+  readonly fallback_scrape_protocol: string;
+  readonly kubernetes_sd_configs: readonly object[];
+  readonly relabel_configs: readonly object[];
 }
 
 /**
@@ -44,15 +44,19 @@ export function prometheusConfig(input: PrometheusConfigInput): PrometheusConfig
   };
 }
 
-function podScrape(target: ScrapeTarget): object {
+function podScrape({ job, namespace, app, portName, path = "/metrics" }: ScrapeTarget): ScrapeConfig {
   const keep = (label: string, regex: string) => ({ source_labels: [label], regex, action: "keep" });
   const copy = (label: string, to: string) => ({ source_labels: [label], target_label: to });
   return {
-    job_name: target.job,
-    kubernetes_sd_configs: [{ role: "pod", namespaces: { names: [target.namespace] } }],
+    job_name: job,
+    metrics_path: path,
+    fallback_scrape_protocol: "PrometheusText0.0.4",
+    kubernetes_sd_configs: [{ role: "pod", namespaces: { names: [namespace] } }],
     relabel_configs: [
-      keep("__meta_kubernetes_pod_label_app", target.app),
-      keep("__meta_kubernetes_pod_container_port_name", target.portName),
+      keep("__meta_kubernetes_pod_label_app", app),
+      keep("__meta_kubernetes_pod_container_port_name", portName),
+      // A pod that has ended, such as one taken off its node, stays listed and would be missing for ever.
+      { source_labels: ["__meta_kubernetes_pod_phase"], regex: "Succeeded|Failed", action: "drop" },
       copy("__meta_kubernetes_namespace", "namespace"),
       copy("__meta_kubernetes_pod_name", "pod"),
       copy("__meta_kubernetes_pod_node_name", "node"),

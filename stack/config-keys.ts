@@ -202,7 +202,16 @@ export const configKeys = {
   monitoring: flag(true, "Deploy Prometheus and Grafana."),
   scrapeIntervalS: integer(1, 60, 5, "Seconds between two readings of metrics."),
   retentionDays: integer(1, 400, 15, "Days that metrics are kept."),
-  prometheusDiskGi: integer(10, 2000, 20, "Disk of Prometheus, GiB; can grow, never shrink."),
+  prometheusDiskGi: integer(
+    0,
+    2000,
+    0,
+    "Disk of Prometheus, GiB; 0 derives it from retentionDays, scrapeIntervalS and servers. Can grow, never shrink.",
+  ),
+  managedPrometheus: flag(
+    false,
+    "Let Google Managed Prometheus read servers and load generator, with the same alerts, instead of the stack's own Prometheus.",
+  ),
 
   // Conversion
   conversionVm: flag(true, "Create the conversion VM."),

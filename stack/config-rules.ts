@@ -5,6 +5,7 @@ import { clusterRules } from "./rules/cluster-rules";
 import { gpuRules } from "./rules/gpu-rules";
 import { imageRules } from "./rules/image-rules";
 import { loadRules } from "./rules/load-rules";
+import { monitoringRules } from "./rules/monitoring-rules";
 
 /** A condition on several keys. */
 export interface ConfigRule {
@@ -76,4 +77,5 @@ export const configRules: readonly ConfigRule[] = [
   ...imageRules,
   ...servingRules,
   ...loadRules,
+  ...monitoringRules,
 ];

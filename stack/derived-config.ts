@@ -1,5 +1,7 @@
 import { images } from "../components/images";
 import { pinned } from "../components/images";
+import { collectorNamespaces } from "../monitoring/scrape-jobs";
+import { diskSizeGi } from "../monitoring/storage";
 import type { ConfigValues } from "./config-keys";
 import { loadSize, requestBytes } from "./load-sizing";
 import { machineShape } from "./machines";
@@ -27,6 +29,11 @@ export interface DerivedConfig {
   readonly load: { readonly workers: number; readonly maxNodes: number };
   /** Servers; undefined when the autoscaler owns the number. */
   readonly tritonReplicas: number | undefined;
+  /** Namespaces whose pods read the metrics of servers and load controller. */
+  readonly metricsReaders: readonly string[];
+  /** Disk of Prometheus, GiB: what retention and readings need, and what was set. */
+  readonly prometheusDiskNeededGi: number;
+  readonly prometheusDiskSizeGi: number;
   /** Labels of every Google Cloud resource. */
   readonly resourceLabels: Readonly<Record<string, string>>;
 }
@@ -43,6 +50,13 @@ export function deriveConfig(values: ConfigValues, variants: StackVariants): Sta
   const bytesPerRequest = Math.max(
     ...variants.repository.map((variant) => requestBytes(variant.artefact.input)),
   );
+  const prometheusDiskNeededGi = diskSizeGi({
+    scrapeIntervalS: values.scrapeIntervalS,
+    retentionDays: values.retentionDays,
+    servers: values.autoscale ? values.autoscaleMaxReplicas : values.replicas,
+    models: variants.repository.length,
+  });
+  const namespaces = { triton: `${prefix}triton`, load: `${prefix}load`, monitoring: `${prefix}monitoring` };
   return {
     ...values,
     variants,
@@ -52,7 +66,7 @@ export function deriveConfig(values: ConfigValues, variants: StackVariants): Sta
     knownZones,
     zonesUsed,
     location: values.clusterLocation === "regional" ? values.region : (zonesUsed[0] ?? ""),
-    namespaces: { triton: `${prefix}triton`, load: `${prefix}load`, monitoring: `${prefix}monitoring` },
+    namespaces,
     triton: pinned(values.tritonImage || images.triton(values.tritonVersion), values.imageDigests),
     converterRelease,
     converter: pinned(
@@ -62,6 +76,9 @@ export function deriveConfig(values: ConfigValues, variants: StackVariants): Sta
     bytesPerRequest,
     load: loadOf(values, bytesPerRequest),
     tritonReplicas: values.asleep ? 0 : values.autoscale ? undefined : values.replicas,
+    metricsReaders: values.managedPrometheus ? collectorNamespaces : [namespaces.monitoring],
+    prometheusDiskNeededGi,
+    prometheusDiskSizeGi: values.prometheusDiskGi || prometheusDiskNeededGi,
     resourceLabels: { ...values.labels, stack: "triton-slo", environment: values.environment },
   };
 }

@@ -24,7 +24,10 @@ export function stackSize(config: StackConfig, phase: StackPhase): StackSize {
     pool("system", 1, {
       machineType: config.systemMachineType,
       // The data disk of Prometheus is attached to the one system node, so it is counted with it.
-      disk: { ...nodeDisk, sizeGib: nodeDisk.sizeGib + (config.monitoring ? config.prometheusDiskGi : 0) },
+      disk: {
+        ...nodeDisk,
+        sizeGib: nodeDisk.sizeGib + (config.monitoring ? config.prometheusDiskSizeGi : 0),
+      },
     }),
     pool("gpu", servers, {
       machineType: config.gpuMachineType,

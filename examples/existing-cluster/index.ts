@@ -49,7 +49,7 @@ function program(): Record<string, pulumi.Input<string>> {
       serviceAccountName: "triton",
       configHash: "1",
       clientNamespaces: ["default"],
-      monitoringNamespace: "monitoring",
+      monitoringNamespaces: ["monitoring"],
     },
     { dependsOn: [namespace, grants] },
   );

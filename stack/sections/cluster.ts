@@ -74,6 +74,7 @@ function clusterOf(
       releaseChannel: config.releaseChannel,
       authorizedNetworks: config.authorizedNetworks,
       managedDcgm: config.managedDcgm,
+      managedPrometheus: config.managedPrometheus,
       protect: config.protect,
       labels: config.resourceLabels,
     },
@@ -87,7 +88,7 @@ function createDataDisk(config: StackConfig, project: Project): components.DataD
     {
       project: config.project,
       zone: config.zonesUsed[0] ?? "",
-      sizeGb: config.prometheusDiskGi,
+      sizeGb: config.prometheusDiskSizeGi,
       protect: config.protect,
       labels: config.resourceLabels,
     },

@@ -31,7 +31,8 @@ export function createLoad(
         workers: config.load.workers,
         workerCpu,
         tritonNamespace: config.namespaces.triton,
-        monitoringNamespace: config.namespaces.monitoring,
+        monitoringNamespaces: config.metricsReaders,
+        sloBoundMs: config.sloBoundMs,
       },
       // After Triton: workers are placed in the zone of its pods.
       { dependsOn: [load, loadPool, systemPool, triton] },

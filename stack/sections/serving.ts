@@ -55,7 +55,7 @@ export function createServing(
       serviceAccountName,
       configHash: hash(variantFiles(served)),
       clientNamespaces: [config.namespaces.load, ...config.clientNamespaces],
-      monitoringNamespace: config.namespaces.monitoring,
+      monitoringNamespaces: config.metricsReaders,
     },
     {
       dependsOn: [kubernetes.serving, grants, models.repository, gpuPool, ...optional(kubernetes.gpuDriver)],

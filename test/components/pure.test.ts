@@ -199,7 +199,7 @@ describe("load generator's pods", () => {
   });
 
   it("get the token from the secret, never as text", () => {
-    for (const spec of [worker, podSpec(controllerPod(args))]) {
+    for (const spec of [worker, podSpec(controllerPod({ ...args, sloBoundMs: 100 }))]) {
       expect(spec.containers[0].env).toContainEqual({
         name: "LOADGEN_TOKEN",
         valueFrom: { secretKeyRef: { name: "t", key: "token" } },
@@ -226,7 +226,10 @@ describe.each([
   ],
   [
     "controller",
-    controllerPod({ image: "x", serviceAccountName: "s", tokenSecretName: "t", tokenSecretKey: "k" }),
+    controllerPod({
+      ...{ image: "x", serviceAccountName: "s", tokenSecretName: "t", tokenSecretKey: "k" },
+      sloBoundMs: 100,
+    }),
   ],
 ])("%s", (_name, template) => {
   const spec = podSpec(template);

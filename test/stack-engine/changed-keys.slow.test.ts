@@ -83,10 +83,24 @@ describe("monitoring, load and conversion", () => {
     for (const step of steps) expect(step).toMatch(/grafana|prometheus/);
   });
 
-  it("more load workers are an update", async () => {
-    expect(await stepsOf({ loadWorkers: 6 })).toEqual([
-      "update kubernetes:apps/v1:Deployment load-workers (spec.replicas)",
-    ]);
+  it("more load workers are an update, and an alert knows their number", async () => {
+    const steps = await stepsOf({ loadWorkers: 6 });
+    expect(steps).toContain("update kubernetes:apps/v1:Deployment load-workers (spec.replicas)");
+    for (const step of steps) expect(step).toMatch(/^update .*(load-workers|prometheus)/);
+  });
+
+  it("Google Managed Prometheus instead of the stack's own is read by another namespace, and nothing is replaced", async () => {
+    const steps = await stepsOf({ monitoring: false, managedPrometheus: true });
+    expect(steps).toEqual(
+      expect.arrayContaining([
+        ...["triton", "triton-ready", "load-generator"].map(
+          (job) => `create kubernetes:monitoring.googleapis.com/v1:PodMonitoring managed-prometheus-${job}`,
+        ),
+        "create kubernetes:monitoring.googleapis.com/v1:ClusterRules managed-prometheus-rules",
+      ]),
+    );
+    expect(steps.filter((step) => step.startsWith("replace"))).toEqual([]);
+    expect(steps.some((step) => step.startsWith("update gcp:container/cluster:Cluster"))).toBe(true);
   });
 
   it("no conversion VM deletes the VM with its account, and leaves what it made", async () => {

@@ -11,6 +11,10 @@ beforeAll(async () => {
 const stepsOf = async (overrides: Overrides): Promise<string[]> =>
   summary(diff(standing, await up("dev", overrides, { prior: standing })));
 
+/** The dashboards know what a server costs, so another machine changes them. */
+const butDashboards = (steps: readonly string[]): string[] =>
+  steps.filter((step) => !/ConfigMap grafana-grafana-dashboards|Deployment grafana /.test(step));
+
 const TRITON = "kubernetes:apps/v1:Deployment triton";
 const GPU_POOL = "gcp:container/nodePool:NodePool gpu-pool";
 const CONVERTER = "gcp:compute/instance:Instance converter";
@@ -127,11 +131,12 @@ describe("GPU nodes", () => {
     ],
   ];
   it.each(cases)("%s", async (_name, overrides, expected) => {
-    expect(await stepsOf(overrides)).toEqual(expected);
+    expect(butDashboards(await stepsOf(overrides))).toEqual(expected);
   });
 
   it("another machine rolls the nodes in place", async () => {
-    const steps = await stepsOf({ gpuMachineType: "n1-standard-4", tritonCpu: 3, tritonMemoryGi: 8 });
+    const smaller = { gpuMachineType: "n1-standard-4", tritonCpu: 3, tritonMemoryGi: 8 };
+    const steps = butDashboards(await stepsOf(smaller));
     expect(steps[0]).toBe(`update ${GPU_POOL} (nodeConfig.machineType)`);
     expect(steps).toHaveLength(2);
     expect(steps[1]).toMatch(/^update kubernetes:apps\/v1:Deployment triton \(.*resources/);

@@ -68,7 +68,7 @@ describe.each(STACKS)("%s", (stack) => {
     for (const type of types) expect(type).toMatch(/^triton-slo:index:[A-Z]\w+$/);
   });
 
-  it("marks no output secret, because none is one", () => {
-    expect(secretPaths(first.stackOutputs)).toEqual([]);
+  it("marks the password of Grafana secret, and nothing else, because nothing else is", () => {
+    expect(secretPaths(first.stackOutputs)).toEqual(["grafanaAdminPassword"]);
   });
 });

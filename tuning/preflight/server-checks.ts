@@ -1,6 +1,7 @@
 /** What a sweep needs of a running server. Nothing is loaded, unloaded or put under load here. */
 import { KserveError, type KserveClient } from "../../kserve/client";
 import type { ModelConfig, TensorMetadata } from "../../kserve/messages";
+import { tritonMetrics } from "../../kserve/triton-metrics";
 import { knownNames } from "../../model-repo/nearest-name";
 import type { TensorSpec, Variant } from "../../model-repo/variant";
 import { sumOf, type MetricSample } from "../prometheus-text";
@@ -156,13 +157,13 @@ export function checkMetrics(
       ),
     ];
   const metrics = ok("metrics", urls.join(", "));
-  const gpus = samples.filter(({ name }) => name === "nv_gpu_utilization").length;
+  const gpus = samples.filter(({ name }) => name === tritonMetrics.gpuUtilization).length;
   if (gpus === 0) {
     const fix =
       "on a machine with a GPU: start Triton with --allow-gpu-metrics=true and the NVIDIA driver visible";
     return [metrics, warning("GPU", "GPU metrics absent", fix)];
   }
-  const bytes = sumOf(samples, "nv_gpu_memory_total_bytes");
+  const bytes = sumOf(samples, tritonMetrics.gpuMemoryTotalBytes);
   const memory = bytes === null ? "" : `, ${(bytes / 1e9).toFixed(1)} GB`;
   return [metrics, ok("GPU", `${gpus}${memory}`)];
 }

@@ -67,6 +67,11 @@ function kinds(gke: Gke): Record<string, Kind> {
       id: (inputs) => `billingAccounts/${text(inputs.billingAccount)}/budgets/1`,
       computed: () => ({ name: "1" }),
     },
+    "gcp:monitoring/alertPolicy:AlertPolicy": {
+      api: "monitoring.googleapis.com",
+      id: (_inputs, world) => `projects/${world.project}/alertPolicies/1`,
+      computed: (_inputs, id) => ({ name: id, creationRecords: [] }),
+    },
     [networkType]: {
       api: "compute.googleapis.com",
       id: (inputs, world) => `projects/${world.project}/global/networks/${text(inputs.name)}`,

@@ -25,6 +25,8 @@ const GCP_REPLACE: Readonly<Record<string, readonly string[]>> = {
   "gcp:artifactregistry/repositoryIamMember:RepositoryIamMember": ["*"],
   // billing/resource_billing_budget.go
   "gcp:billing/budget:Budget": ["billingAccount"],
+  // monitoring/resource_monitoring_alert_policy.go
+  "gcp:monitoring/alertPolicy:AlertPolicy": ["project"],
   // compute/resource_compute_disk.go (size only grows in place; labels are updated)
   "gcp:compute/disk:Disk": [
     "project",

@@ -1,0 +1,170 @@
+/** One panel as SVG: title, lines or stacked areas, limit, regions of annotations, axes, legend. */
+import type { TimeRange } from "./draw";
+import { escapeXml, lineColors, palette, ticksTo, valueText } from "./svg";
+
+type Point = readonly [timeS: number, value: number];
+
+export interface Line {
+  readonly legend: string;
+  readonly points: readonly Point[];
+}
+
+export interface Region {
+  readonly title: string;
+  readonly fromS: number;
+  readonly toS: number;
+  readonly color: string;
+}
+
+export interface DrawnPanel {
+  readonly title: string;
+  readonly unit: string;
+  readonly lines: readonly Line[];
+  readonly regions: readonly Region[];
+  readonly isStacked: boolean;
+  readonly limit: number | undefined;
+  readonly max: number | undefined;
+}
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Most series that a legend names; a panel with more says how many are left out. */
+const mostNamed = 5;
+
+export function drawPanel(panel: DrawnPanel, box: Box, { fromS, toS, stepS }: TimeRange): string {
+  const plot = { x: box.x + 62, y: box.y + 34, width: box.width - 76, height: box.height - 84 };
+  // Lines that are zero all the time say nothing in a stack.
+  const lines = panel.isStacked
+    ? stacked(panel.lines.filter(({ points }) => points.some(([, value]) => value !== 0)))
+    : panel.lines;
+  const largest = Math.max(0, ...lines.flatMap(({ points }) => points.map(([, value]) => value)));
+  const ticks = ticksTo(panel.max ?? Math.max(largest, panel.limit ?? 0) * 1.02);
+  const top = ticks.at(-1)!;
+  const xOf = (timeS: number): number => plot.x + (plot.width * (timeS - fromS)) / (toS - fromS);
+  const yOf = (value: number): number => plot.y + plot.height * (1 - Math.min(value, top) / top);
+  const parts = [
+    `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="4" fill="${palette.panel}" stroke="${palette.border}"/>`,
+    text(box.x + 12, box.y + 22, panel.title, { size: 14, weight: 600 }),
+    ...panel.regions.map((region, index) => drawRegion(region, index, plot, xOf)),
+    ...ticks.map((tick) => {
+      const y = yOf(tick).toFixed(1);
+      const line = `<line x1="${plot.x}" y1="${y}" x2="${plot.x + plot.width}" y2="${y}" stroke="${palette.grid}"/>`;
+      return (
+        line +
+        text(plot.x - 6, yOf(tick) + 4, valueText(tick, panel.unit), { anchor: "end", fill: palette.faint })
+      );
+    }),
+    ...timeTicks(toS - fromS).map((afterS) =>
+      text(xOf(fromS + afterS), plot.y + plot.height + 16, clock(afterS), {
+        anchor: "middle",
+        fill: palette.faint,
+      }),
+    ),
+  ];
+  const colorOf = (index: number): string => lineColors[index % lineColors.length]!;
+  // The highest area first, so that the lower ones lie on it.
+  const order = panel.isStacked
+    ? lines.map((_line, index) => index).reverse()
+    : lines.map((_line, index) => index);
+  for (const index of order) {
+    for (const run of runsOf(lines[index]!.points, 3 * stepS)) {
+      const path = run.map(([time, value]) => `${xOf(time).toFixed(1)},${yOf(value).toFixed(1)}`).join(" L");
+      if (panel.isStacked) {
+        const floor = yOf(0).toFixed(1);
+        const area = `M${xOf(run[0]![0]).toFixed(1)},${floor} L${path} L${xOf(run.at(-1)![0]).toFixed(1)},${floor} Z`;
+        parts.push(`<path d="${area}" fill="${colorOf(index)}" fill-opacity="0.75"/>`);
+      } else {
+        parts.push(
+          `<path d="M${path}" fill="none" stroke="${colorOf(index)}" stroke-width="2" stroke-linejoin="round" stroke-linecap="round"/>`,
+        );
+      }
+    }
+  }
+  if (panel.limit !== undefined) {
+    const y = yOf(panel.limit).toFixed(1);
+    parts.push(
+      `<line x1="${plot.x}" y1="${y}" x2="${plot.x + plot.width}" y2="${y}" stroke="${palette.limit}" stroke-width="1.5" stroke-dasharray="6 4"/>`,
+    );
+  }
+  return [...parts, drawLegend(lines, colorOf, box)].join("\n");
+}
+
+function drawRegion(
+  { title, fromS, toS, color }: Region,
+  index: number,
+  plot: Box,
+  xOf: (timeS: number) => number,
+): string {
+  const from = Math.max(plot.x, xOf(fromS));
+  const width = Math.max(2, Math.min(plot.x + plot.width, xOf(toS)) - from);
+  const fill = color === "red" ? palette.limit : "#3274d9";
+  // Neighbours' names take turns over two lines.
+  const name = text(from + 2, plot.y + 9 + 10 * (index % 2), title, { size: 9, fill });
+  return `<rect x="${from.toFixed(1)}" y="${plot.y}" width="${width.toFixed(1)}" height="${plot.height}" fill="${fill}" fill-opacity="0.08"/>${width > 12 ? name : ""}`;
+}
+
+function drawLegend(lines: readonly Line[], colorOf: (index: number) => string, box: Box): string {
+  const parts: string[] = [];
+  let x = box.x + 14;
+  const y = box.y + box.height - 12;
+  for (const [index, { legend }] of lines.slice(0, mostNamed).entries()) {
+    parts.push(`<rect x="${x}" y="${y - 7}" width="12" height="4" rx="2" fill="${colorOf(index)}"/>`);
+    parts.push(text(x + 17, y, legend, { fill: palette.text }));
+    x += 34 + 6.2 * legend.length;
+  }
+  if (lines.length > mostNamed)
+    parts.push(text(x, y, `and ${lines.length - mostNamed} more`, { fill: palette.faint }));
+  return parts.join("\n");
+}
+
+/** Each line on top of those before it. */
+function stacked(lines: readonly Line[]): Line[] {
+  const sums = new Map<number, number>();
+  return lines.map(({ legend, points }) => ({
+    legend,
+    points: points.map(([time, value]): Point => {
+      const sum = (sums.get(time) ?? 0) + value;
+      sums.set(time, sum);
+      return [time, sum];
+    }),
+  }));
+}
+
+/** Parts of a line between gaps. */
+function runsOf(points: readonly Point[], gapS: number): Point[][] {
+  const runs: Point[][] = [];
+  for (const point of points) {
+    const run = runs.at(-1);
+    const last = run?.at(-1);
+    if (run !== undefined && last !== undefined && point[0] - last[0] <= gapS) run.push(point);
+    else runs.push([point]);
+  }
+  return runs;
+}
+
+function timeTicks(spanS: number): number[] {
+  const step = [15, 30, 60, 120, 300, 600].find((candidate) => spanS / candidate <= 6) ?? 3600;
+  return Array.from({ length: Math.floor(spanS / step) + 1 }, (_unused, index) => index * step);
+}
+
+/** Minutes and seconds since the start. */
+function clock(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}
+
+interface TextStyle {
+  readonly size?: number;
+  readonly weight?: number;
+  readonly anchor?: "start" | "middle" | "end";
+  readonly fill?: string;
+}
+
+function text(x: number, y: number, content: string, style: TextStyle = {}): string {
+  const { size = 11, weight = 400, anchor = "start", fill = palette.text } = style;
+  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" font-size="${size}" font-weight="${weight}" text-anchor="${anchor}" fill="${fill}">${escapeXml(content)}</text>`;
+}
