@@ -81,8 +81,10 @@ function takeOver(path: string, mine: Holder): string {
     return holder === null
       ? `an unreadable lock file (${path}) was replaced`
       : `the sweep of process ${holder.pid} (${holder.lockedAt}) had ended without unlocking the folder; its lock was removed`;
+  } catch (error) {
+    throw fsError(error, `write ${path}`);
   } finally {
-    rmdirSync(guard);
+    leave(guard);
   }
 }
 
@@ -94,6 +96,14 @@ function enter(guard: string, path: string): void {
     if (errorCode(error) !== "EEXIST" && errorCode(error) !== "ENOENT")
       throw fsError(error, `write ${guard}`);
     throw new ResultsError("in-use", `another process is just taking over ${path}. Try again.`);
+  }
+}
+
+function leave(guard: string): void {
+  try {
+    rmdirSync(guard);
+  } catch {
+    // It is old in a few seconds, and holds nobody up then.
   }
 }
 
