@@ -27,9 +27,12 @@ function warmups({ maxBatchSize, artefact }: Variant): ModelWarmup[] {
   }));
 }
 
-/** ONNX Runtime runs an unconverted model on CUDA, and a precision through its TensorRT accelerator. */
-function accelerator({ platform, precision }: ModelArtefact): Pick<ModelConfig, "optimization"> {
-  if (platform !== "onnxruntime_onnx" || precision === "original") return {};
+/** On a GPU, ONNX Runtime runs an unconverted model on CUDA, and a precision through its TensorRT accelerator. */
+function accelerator(
+  { platform, precision }: ModelArtefact,
+  { instanceKind }: ModelConfigOptions,
+): Pick<ModelConfig, "optimization"> {
+  if (platform !== "onnxruntime_onnx" || precision === "original" || instanceKind === "KIND_CPU") return {};
   const parameters = { precision_mode: precision.toUpperCase() };
   return {
     optimization: {
@@ -70,7 +73,7 @@ export function declaredModelConfig(variant: Variant, options: ModelConfigOption
         ...(artefact.labelsFile === null ? {} : { label_filename: artefact.labelsFile }),
       },
     ],
-    ...accelerator(artefact),
+    ...accelerator(artefact, options),
     dynamic_batching: {
       ...(preferredBatchSizes.length === 0 ? {} : { preferred_batch_size: preferredBatchSizes }),
       max_queue_delay_microseconds: variant.queueDelayUs,

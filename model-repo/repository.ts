@@ -13,6 +13,8 @@ export const modelVersion = "1";
 export const labelsFolder = join(__dirname, "labels");
 /** Folder of the sample images. */
 export const imagesFolder = join(__dirname, "images");
+/** Folder of images on which answers are compared; no conversion is calibrated with them. */
+export const heldOutFolder = join(__dirname, "held-out");
 
 /** Class names, one a line; line n from 0 is class index n. */
 export function readLabels(file: string): string[] {

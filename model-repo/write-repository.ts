@@ -1,6 +1,6 @@
 /** Writes a model repository into a folder, for a local server. */
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { copyFile, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { generatedMarker } from "./config-pbtxt";
 import type { ModelConfigOptions } from "./model-config";
 import { modelVersion, repositoryFiles } from "./repository";
@@ -9,6 +9,10 @@ import type { Variant } from "./variant";
 export interface WriteRepositoryOptions extends ModelConfigOptions {
   /** Replace files that this program did not write. Default false: they are an error. */
   readonly overwriteForeign?: boolean;
+  /** Content of a labels file by name. Default: from model-repo/labels. */
+  readonly readLabelsFile?: (file: string) => string;
+  /** Absolute path of a variant's model file; it is linked into the version's folder. Default: none, the folder stays empty. */
+  readonly modelFileOf?: (variant: Variant) => string;
 }
 
 export interface WrittenRepository {
@@ -65,6 +69,19 @@ async function makeFolder(path: string): Promise<void> {
   }
 }
 
+/** Several variants share one file of many megabytes. */
+async function linkModel(modelFile: string, versionFolder: string): Promise<void> {
+  const link = join(versionFolder, basename(modelFile));
+  await rm(link, { force: true });
+  try {
+    await symlink(modelFile, link);
+  } catch (error) {
+    // Windows lets only some users make links.
+    if (errorCode(error) !== "EPERM") throw error;
+    await copyFile(modelFile, link);
+  }
+}
+
 /**
  * Writes `<variant>/config.pbtxt`, labels and an empty `<variant>/1/` for every variant. Nothing is written if a file is in
  * the way that this program did not write; a model's folder is known as its own by the first line of its config.pbtxt.
@@ -75,7 +92,7 @@ export async function writeRepository(
   folder: string,
   options: WriteRepositoryOptions = {},
 ): Promise<WrittenRepository> {
-  const files = repositoryFiles(variants, options);
+  const files = repositoryFiles(variants, options, options.readLabelsFile);
   await makeFolder(folder);
   const unchanged: string[] = [];
   const foreign: string[] = [];
@@ -94,7 +111,11 @@ export async function writeRepository(
     throw new WriteRepositoryError(
       `${folder} has files that were not written by this program: ${foreign.join(", ")}. Choose another folder, move them away, or ask for them to be overwritten`,
     );
-  for (const { name } of variants) await makeFolder(join(folder, name, modelVersion));
+  for (const variant of variants) {
+    const versionFolder = join(folder, variant.name, modelVersion);
+    await makeFolder(versionFolder);
+    if (options.modelFileOf !== undefined) await linkModel(options.modelFileOf(variant), versionFolder);
+  }
   for (const [path, content] of toWrite) await writeAtomically(join(folder, path), content);
   const own = new Set(variants.map(({ name }) => name));
   const others = (await readdir(folder)).filter((entry) => !own.has(entry)).sort();

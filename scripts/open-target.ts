@@ -1,13 +1,11 @@
 /** From the command line to an open target and the variants to measure on it. */
-import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { KserveClient } from "../kserve/client";
-import { catalogue, findVariants } from "../model-repo/catalogue";
+import { findVariants } from "../model-repo/catalogue";
 import type { Variant } from "../model-repo/variant";
 import { loadPrices, loadPricesFile, PricesError } from "../pricing/prices";
 import type { StackOutputs } from "../stack/outputs";
 import { findServers, openAddressTarget, type FoundServers } from "../targets/address";
-import { openLocalTarget } from "../targets/local";
 import { catalogueVariantsOn, completeVariants } from "../targets/served-variants";
 import { DEFAULT_MAX_RATE_PER_S } from "../targets/limited-load";
 import { checkStack } from "../targets/stack/check-stack";
@@ -17,15 +15,20 @@ import { stackPrice, type StackPrice } from "../targets/stack/stack-price";
 import { connectStack, stackVariants } from "../targets/stack/connect-stack";
 import { openStackTarget } from "../targets/stack/stack-target";
 import { TargetError } from "../targets/target-error";
-import { parseVariantsFile } from "../targets/variants-file";
 import { ok, warning, type Check } from "../tuning/preflight/check";
 import type { OpenTarget } from "../tuning/target";
 import type { Slo } from "../tuning/trial";
+import { prepareLocal } from "./open-local";
 import type { AddressOptions, TuneOptions } from "./tune-options";
+import { readVariantsFile } from "./variants-option";
 
 /** A target that was looked at: what is asked for exists. */
 export interface PreparedTarget {
   readonly variants: readonly Variant[];
+  /** Variant that conversions are compared with; a text says why there is none. */
+  readonly reference: Variant | string;
+  /** Images that the target's conversions kept apart; null: it has none of its own. */
+  readonly heldOut: string | null;
   /** Servers that run already; null: the local one, which does not yet. */
   readonly servers: FoundServers | null;
   /**
@@ -47,18 +50,16 @@ export interface PreparedTarget {
 export async function prepareTarget(options: TuneOptions, imageFolder: string): Promise<PreparedTarget> {
   if (options.stack !== null) return prepareStack(options, options.stack);
   if (options.triton !== null) return prepareAddresses(options, options.triton);
-  const { workers, timeDilation } = options;
-  const variants = options.variants === null ? catalogue : findVariants(options.variants);
-  const local = { variants, imageFolder, workers, timeDilation, cores: availableParallelism() };
-  return {
-    variants,
-    servers: null,
-    open: (knownDilations) => openLocalTarget({ ...local, knownDilations }),
-    ...nothingElse,
-  };
+  return { ...nothingElse, servers: null, ...(await prepareLocal(options, imageFolder)) };
 }
 
-const nothingElse = { checks: [], slo: null, price: null, close: async () => undefined } as const;
+const nothingElse = {
+  heldOut: null,
+  checks: [],
+  slo: null,
+  price: null,
+  close: async () => undefined,
+} as const;
 
 async function prepareAddresses(options: TuneOptions, triton: AddressOptions): Promise<PreparedTarget> {
   const { workers } = options;
@@ -67,8 +68,9 @@ async function prepareAddresses(options: TuneOptions, triton: AddressOptions): P
   const client = new KserveClient(triton.addresses[0]!);
   try {
     const variants = await variantsOn(client, options);
+    const reference = await referenceOn(client, variants, options);
     const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores: availableParallelism() });
-    return { variants, servers, open, ...nothingElse };
+    return { ...nothingElse, variants, reference, servers, open };
   } finally {
     client.close();
   }
@@ -86,6 +88,7 @@ async function prepareStack(options: TuneOptions, stack: string): Promise<Prepar
       `--after ${options.after} would leave the users of stack ${stack} without servers: it is not for production`,
     );
   const variants = stackVariants(outputs, stack, options.variants);
+  const reference = referenceIn(stackVariants(outputs, stack, null), options.reference, `stack ${stack}`);
   const { price, check } = priceOf(outputs, options.prices);
   const kube = await Kube.connect(outputs.cluster);
   const connected = await connectStack({ stack, outputs, kube });
@@ -93,7 +96,9 @@ async function prepareStack(options: TuneOptions, stack: string): Promise<Prepar
   const { percentile, boundMs } = outputs.slo;
   try {
     return {
+      ...nothingElse,
       variants,
+      reference,
       servers: connected.servers,
       open: () => openStackTarget({ connected, maxRatePerS }),
       checks: [...(await checkStack(connected)), check],
@@ -128,12 +133,28 @@ async function variantsOn(
 ): Promise<readonly Variant[]> {
   if (variantsFile === null)
     return catalogueVariantsOn(client, variants === null ? null : findVariants(variants));
-  let text: string;
-  try {
-    text = await readFile(variantsFile, "utf8");
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new TargetError(`--variants-file ${variantsFile} cannot be read: ${reason}`);
-  }
-  return completeVariants(parseVariantsFile(text, variantsFile), client);
+  return completeVariants(await readVariantsFile(variantsFile), client);
+}
+
+/** One of the file, or of the catalogue's variants that the server can serve too. */
+async function referenceOn(
+  client: KserveClient,
+  variants: readonly Variant[],
+  { variantsFile, reference }: TuneOptions,
+): Promise<Variant | string> {
+  if (variantsFile === null)
+    return referenceIn(await catalogueVariantsOn(client, null), reference, client.address);
+  if (reference !== null) return referenceIn(variants, reference, variantsFile);
+  return `which variant of ${variantsFile} the conversions were made of is not known; name it with --reference`;
+}
+
+/** @throws TargetError for a name that is none */
+function referenceIn(known: readonly Variant[], name: string | null, where: string): Variant | string {
+  const found = known.find((variant) => variant.name === (name ?? "original"));
+  if (found !== undefined) return found;
+  if (name === null)
+    return `${where} has no variant "original"; name another one to compare with with --reference`;
+  throw new TargetError(
+    `--reference ${name}: ${where} has ${known.map((variant) => variant.name).join(", ")}`,
+  );
 }

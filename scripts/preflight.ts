@@ -1,6 +1,6 @@
 /** `npm run preflight`: what a sweep needs, checked in a few seconds. Takes the options of `npm run tune`; measures and changes nothing. */
 import { availableParallelism } from "node:os";
-import { catalogue } from "../model-repo/catalogue";
+import { variantWords } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
 import { anyFailed, renderChecks } from "../tuning/preflight/check";
 import { exitCodes, type ExitCode } from "./exit-codes";
@@ -10,8 +10,7 @@ import { runPreflight } from "./run-preflight";
 import { parseTuneCommandLine, type TuneOptions } from "./tune-options";
 
 async function main(words: readonly string[]): Promise<ExitCode> {
-  const known = catalogue.map(({ name }) => name);
-  const commandLine = parseTuneCommandLine(words, known, "preflight");
+  const commandLine = parseTuneCommandLine(words, variantWords, "preflight");
   if (commandLine.kind === "help") {
     process.stdout.write(commandLine.text);
     return exitCodes.ok;

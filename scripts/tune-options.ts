@@ -23,6 +23,12 @@ import {
   type RawStackRunOptions,
   type StackRunOptions,
 } from "./stack-options";
+import {
+  addModelRunOptions,
+  readModelRunOptions,
+  type ModelRunOptions,
+  type RawModelRunOptions,
+} from "./model-options";
 
 /** Servers that run already. */
 export interface AddressOptions {
@@ -33,12 +39,12 @@ export interface AddressOptions {
 }
 
 /** What the user asked for, defaults filled in. */
-export interface TuneOptions extends StackRunOptions {
+export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   /** Names of the variants to measure, in this order; null: all that the target can serve. */
   readonly variants: readonly string[] | null;
   /** File of variants of other models; null: the catalogue's variants. */
   readonly variantsFile: string | null;
-  /** With neither this nor `stack`: the local server with a simulated T4. */
+  /** With neither this nor `stack`: the local server. */
   readonly triton: AddressOptions | null;
   /** Name of a deployed stack. */
   readonly stack: string | null;
@@ -93,7 +99,7 @@ const rules = {
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000, or auto" },
 } satisfies Record<string, NumberRule>;
 
-interface RawOptions extends RawStackRunOptions {
+interface RawOptions extends RawStackRunOptions, RawModelRunOptions {
   variants?: Raw;
   variantsFile?: Raw;
   triton?: Raw;
@@ -152,9 +158,9 @@ const descriptions = {
 function tuneCommand(knownVariants: readonly string[], name: keyof typeof descriptions): Command {
   const command = new Command(name);
   return addStackRunOptions(
-    command
+    addModelRunOptions(command)
       .description(descriptions[name])
-      .option("--variants [A,B]", `variants to measure: ${knownVariants.join(", ")} (default: all)`)
+      .option("--variants [A,B]", `variants to measure: ${knownVariants.join(", ")} (default: documents)`)
       .option(
         "--triton [HOST:PORT]",
         "measure a Triton that runs already, by its gRPC address; several replicas: A,B (default: a local server with a simulated T4)",
@@ -165,7 +171,7 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
       )
       .option(
         "--variants-file [FILE]",
-        "YAML list of variants of its own models: model, maxBatchSize, instanceCount ...",
+        "YAML list of own variants (docs/variants.md): model, maxBatchSize, instanceCount ...",
       )
       .option("--stack [NAME]", "measure a stack that pulumi up deployed, with its own load generator")
       .option(
@@ -239,12 +245,13 @@ function complainAboutTarget(raw: RawOptions, complaints: Complaints): void {
       complain(
         "--images is for workers on this machine: the stack's send the images of their container image",
       );
+    if (raw.variantsFile !== undefined)
+      complain("--variants-file is not for a stack: add variants to repositoryVariants in its configuration");
   } else if (raw.yesProd !== undefined) {
     complain("--yes-prod goes with --stack NAME");
   }
   for (const [option, given, fits, what] of [
     ["--metrics", raw.metrics, raw.triton, "--triton HOST:PORT"],
-    ["--variants-file", raw.variantsFile, raw.triton, "--triton HOST:PORT"],
     ["--max-rate", raw.maxRate, raw.triton ?? raw.stack, "--triton HOST:PORT or --stack NAME"],
   ] as const) {
     if (given !== undefined && fits === undefined)
@@ -274,13 +281,17 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
   const number = (value: string, option: string, rule: NumberRule) =>
     numberOf(value, option, rule, complaints);
 
+  const isRunning = raw.triton !== undefined || raw.stack !== undefined;
+  const models = readModelRunOptions(raw, isRunning, raw.timeDilation !== undefined, complaints);
+
   // The fallbacks below are never used: a null has left a complaint.
   return {
     ...readStackRunOptions(raw, raw.stack !== undefined, complaints),
+    ...models,
     variants:
       variants === null
         ? null
-        : raw.stack === undefined
+        : raw.stack === undefined && models.executor !== "onnx"
           ? namesOf(variants, "--variants", knownVariants, complaints)
           : wordsOf(variants, "--variants", complaints),
     variantsFile,

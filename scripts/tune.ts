@@ -1,6 +1,6 @@
 /** `npm run tune`: finds every variant's SLO rate, its bottleneck, and the one to serve. */
 import { join } from "node:path";
-import { catalogue } from "../model-repo/catalogue";
+import { variantWords } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
 import { TargetError } from "../targets/target-error";
 import { anyFailed, renderChecks } from "../tuning/preflight/check";
@@ -14,6 +14,7 @@ import type { Manifest } from "../tuning/results/manifest";
 import { tune } from "../tuning/tune";
 import { z } from "zod";
 import packageJson from "../package.json";
+import { accuracyOf } from "./accuracy";
 import { applyRecommendation } from "./apply-winner";
 import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
@@ -26,10 +27,7 @@ import { defaultSlo, parseTuneCommandLine, type TuneOptions } from "./tune-optio
 const resultsRoot = "results";
 
 async function main(words: readonly string[]): Promise<ExitCode> {
-  const commandLine = parseTuneCommandLine(
-    words,
-    catalogue.map(({ name }) => name),
-  );
+  const commandLine = parseTuneCommandLine(words, variantWords);
   if (commandLine.kind === "help") {
     process.stdout.write(commandLine.text);
     return exitCodes.ok;
@@ -84,6 +82,7 @@ async function sweep(
   view: LiveView,
   signal: AbortSignal,
 ): Promise<ExitCode> {
+  const accuracy = await accuracyOf(options, prepared);
   const folder = ResultsFolder.open(resultsFolderFor(options), options.resume);
   try {
     if (meter) view.showCost(() => meter.usd);
@@ -91,7 +90,7 @@ async function sweep(
     view.note(`results: ${folder.path}`);
     const target = await prepared.open(dilationsOf(folder.previousManifest));
     try {
-      for (const note of target.notes) view.note(note);
+      for (const note of [...target.notes, ...accuracy.notes]) view.note(note);
       const result = await tune(
         target,
         folder,
@@ -108,6 +107,8 @@ async function sweep(
           options: z.record(z.string(), z.json()).parse(options),
           price: prepared.price,
           cost: meter,
+          accuracy: accuracy.settings,
+          notes: accuracy.notes,
         },
         { onEvent: (event) => view.onEvent(event), signal },
       );

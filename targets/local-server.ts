@@ -13,7 +13,9 @@ const readyLine = z.object({
 
 export interface LocalServerOptions {
   readonly repository: string;
-  readonly modelName: string;
+  /** Model that is loaded at the start; null: none. */
+  readonly modelName: string | null;
+  readonly executor: "simulated-t4" | "onnx";
   readonly timeDilation: number;
   /** Model milliseconds between updates of the GPU metrics. */
   readonly metricsIntervalMs: number;
@@ -39,7 +41,8 @@ export class LocalServer {
       [
         ...["--import", "tsx", join(__dirname, "../local-triton/main.ts")],
         ...["--model-repository", options.repository, "--model-control-mode", "explicit"],
-        ...["--load-model", options.modelName, "--time-dilation", String(options.timeDilation)],
+        ...(options.modelName === null ? [] : ["--load-model", options.modelName]),
+        ...["--executor", options.executor, "--time-dilation", String(options.timeDilation)],
         ...["--metrics-interval-ms", String(options.metricsIntervalMs)],
         ...["--grpc-port", "0", "--http-port", "0", "--metrics-port", "0", "--exit-with-parent"],
       ],

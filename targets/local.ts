@@ -18,6 +18,8 @@ import { writeProbeModel } from "./probe-model";
 export interface LocalTargetOptions {
   /** All variants that may be served. */
   readonly variants: readonly Variant[];
+  /** Served too, but not measured: answers are compared with its. Default: none. */
+  readonly reference?: Variant;
   readonly imageFolder: string;
   /** Load worker processes; null: one, or more on machines with many cores. */
   readonly workers: number | null;
@@ -68,8 +70,10 @@ class LocalControl implements ServerControl {
   }
 
   plannedDilation(variant: Variant): number {
-    const { timeDilation, knownDilations } = this.options;
+    const { timeDilation, knownDilations, variants } = this.options;
     if (timeDilation !== null) return timeDilation;
+    // What is not measured needs no room.
+    if (!variants.some(({ name }) => name === variant.name)) return 1;
     const known = knownDilations.get(variant.name);
     if (known !== undefined) return known;
     const hostCapacityPerS = this.hostCapacities.get(payloadBytesOf(variant.artefact.input));
@@ -108,6 +112,7 @@ class LocalControl implements ServerControl {
     const server = await LocalServer.start({
       repository: this.folder,
       modelName: variant.name,
+      executor: "simulated-t4",
       timeDilation,
       metricsIntervalMs: METRICS_INTERVAL_MS,
     });
@@ -139,7 +144,9 @@ export async function openLocalTarget(
   const workers = options.workers ?? defaultWorkers(options.cores);
   let load: LoadClient | null = null;
   try {
-    await writeRepository(options.variants, folder);
+    const { variants, reference } = options;
+    const isExtra = reference !== undefined && variants.every(({ name }) => name !== reference.name);
+    await writeRepository(isExtra ? [...variants, reference] : variants, folder);
     load = await startLocalCluster({ workers });
     const control = new LocalControl(folder, load, options);
     await control.probeHost();

@@ -7,6 +7,7 @@ import { knownNames } from "../model-repo/nearest-name";
 import { variantsProblems, type Problem } from "../model-repo/validate-variant";
 import type { ModelArtefact, Platform, TensorSpec, TensorType, Variant } from "../model-repo/variant";
 import { modelNameFor } from "../tuning/repository-control";
+import { settingsName } from "./settings-name";
 import { TargetError } from "./target-error";
 import type { TensorRequest, VariantRequest } from "./variants-file";
 
@@ -111,7 +112,7 @@ function complete(request: VariantRequest, model: ServedModel, path: string, pro
   const artefact: ModelArtefact = {
     name: request.model,
     platform: platformOf(config.platform),
-    precision: request.precision,
+    precision: request.precision ?? "original",
     builtMaxBatchSize: null,
     input: tensorOf(request.input, metadata.inputs, config.input, "input", complain),
     output: tensorOf(request.output, metadata.outputs, config.output, "output", complain),
@@ -128,16 +129,6 @@ function complete(request: VariantRequest, model: ServedModel, path: string, pro
 /** Sizes that Triton filled in, or that are too large now, are no wish. */
 function preferredWithin(sizes: readonly number[], maxBatchSize: number): readonly number[] {
   return sizes.filter((size) => size < maxBatchSize);
-}
-
-type Settings = Pick<Variant, "maxBatchSize" | "instanceCount" | "queueDelayUs" | "preferredBatchSizes">;
-
-/** A name that tells the settings apart, of characters that variants may have. */
-function settingsName(model: string, settings: Settings): string {
-  const { maxBatchSize, instanceCount, queueDelayUs, preferredBatchSizes } = settings;
-  const base = model.toLowerCase().replaceAll(/[^a-z0-9]+/g, "_");
-  const preferred = preferredBatchSizes.length === 0 ? "" : `_pref${preferredBatchSizes.join("_")}`;
-  return `${base}_bs${maxBatchSize}_count${instanceCount}_delay${queueDelayUs}${preferred}`;
 }
 
 function platformOf(platform: string): Platform {

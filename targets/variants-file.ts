@@ -24,8 +24,8 @@ export interface VariantRequest {
   readonly instanceCount: number | null;
   readonly queueDelayUs: number | null;
   readonly preferredBatchSizes: readonly number[] | null;
-  /** For reports only. Default `original`. */
-  readonly precision: Precision;
+  /** Of the conversion. Null: as the artefact has it; of a server's model `original`, which is compared with nothing. */
+  readonly precision: Precision | null;
   readonly input: TensorRequest;
   readonly output: TensorRequest;
 }
@@ -96,7 +96,7 @@ function readEntry(entry: unknown, path: string, problems: Problem[]): VariantRe
     instanceCount: (entry["instanceCount"] ?? null) as number | null,
     queueDelayUs: (entry["queueDelayUs"] ?? null) as number | null,
     preferredBatchSizes: (entry["preferredBatchSizes"] ?? null) as readonly number[] | null,
-    precision: word(entry["precision"], precisions, `${path}.precision`, problems) ?? "original",
+    precision: word(entry["precision"], precisions, `${path}.precision`, problems),
     input: readTensor(entry["input"], `${path}.input`, problems),
     output: readTensor(entry["output"], `${path}.output`, problems),
   };
@@ -112,7 +112,7 @@ const blank: VariantRequest = {
   instanceCount: null,
   queueDelayUs: null,
   preferredBatchSizes: null,
-  precision: "original",
+  precision: null,
   input: openTensor,
   output: openTensor,
 };
@@ -148,7 +148,12 @@ function settingsProblems(request: VariantRequest, path: string): Problem[] {
   const checked: Variant = {
     name: request.name ?? "any",
     artefact: {
-      ...{ name: "any", platform: "other", precision: request.precision, builtMaxBatchSize: null },
+      ...{
+        name: "any",
+        platform: "other",
+        precision: request.precision ?? "original",
+        builtMaxBatchSize: null,
+      },
       ...{ input: tensor, output: tensor, labelsFile: null },
     },
     // Preferred sizes are compared with the largest batch once that is known.

@@ -41,6 +41,12 @@ const defaults: TuneOptions = {
   timeDilation: null,
   transport: "lean",
   json: false,
+  executor: "simulated-t4",
+  models: null,
+  accuracy: true,
+  reference: null,
+  heldOut: null,
+  accuracyLimits: null,
 };
 
 describe("good command lines", () => {
@@ -51,6 +57,16 @@ describe("good command lines", () => {
   it.each<[string, Partial<TuneOptions>]>([
     ["--variants tftrt_int8,original", { variants: ["tftrt_int8", "original"] }],
     ["--variants=tftrt_int8", { variants: ["tftrt_int8"] }],
+    ["--variants-file v.yaml", { variantsFile: "v.yaml" }],
+    [
+      "--executor onnx --models m --variants any_name",
+      { executor: "onnx", models: "m", variants: ["any_name"] },
+    ],
+    ["--no-accuracy", { accuracy: false }],
+    [
+      "--reference tftrt_fp16 --held-out photos --accuracy-limits limits.yaml",
+      { reference: "tftrt_fp16", heldOut: "photos", accuracyLimits: "limits.yaml" },
+    ],
     ["--triton gpu-1:8001", { triton: { addresses: ["gpu-1:8001"], metrics: null } }],
     [
       "--triton [::1]:8001,b:9001 --metrics http://a/m,https://b:1/metrics --max-rate 250.5 --variants-file v.yaml",
@@ -126,7 +142,11 @@ describe("bad command lines name the option, the value and the fix", () => {
     ["--triton a:1 --max-rate 0", /^--max-rate 0: give a rate in requests per second/],
     ["--triton a:1 --time-dilation 2", /^--time-dilation is for the simulated T4/],
     ["--triton a:1 --variants original --variants-file v.yaml", /exclude each other: put all variants/],
-    ["--variants-file v.yaml", /^--variants-file is for a running server: name one with --triton/],
+    ["--triton a:1 --executor onnx", /^--executor is for the local server: leave out --triton and --stack$/],
+    ["--models m", /^--models goes with --executor onnx$/],
+    ["--executor onnx --time-dilation 2", /ONNX Runtime runs in real time; leave it out/],
+    ["--executor gpu", /^--executor gpu: give one of simulated-t4, onnx/],
+    ["--no-accuracy --reference original", /^--reference and --no-accuracy exclude each other$/],
     [
       "--max-rate 300",
       /^--max-rate is for a running server: name one with --triton HOST:PORT or --stack NAME/,
@@ -139,7 +159,7 @@ describe("bad command lines name the option, the value and the fix", () => {
     ["--stack dev --time-dilation 2", /^--time-dilation is for the simulated T4/],
     [
       "--stack dev --variants-file v.yaml",
-      /^--variants-file is for a running server: name one with --triton HOST:PORT$/,
+      /^--variants-file is not for a stack: add variants to repositoryVariants in its configuration$/,
     ],
     ["--yes-prod", /^--yes-prod goes with --stack NAME/],
     ["--max-cost 3", /^--max-cost goes with --stack NAME/],

@@ -27,7 +27,7 @@ describe("a file of variants", () => {
         instanceCount: null,
         queueDelayUs: null,
         preferredBatchSizes: null,
-        precision: "original",
+        precision: null,
         input: open,
         output: open,
       },

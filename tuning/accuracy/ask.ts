@@ -1,4 +1,5 @@
 /** A served model's scores for all classes of each held-out image, through the serving API: what is checked is what is served. */
+import { setMaxListeners } from "node:events";
 import { KserveClient, KserveError } from "../../kserve/client";
 import { imageShapeOf, imageToTensor } from "../../loadgen/image-tensor";
 import type { Variant } from "../../model-repo/variant";
@@ -19,12 +20,15 @@ export async function askScores(
   signal?: AbortSignal,
 ): Promise<Float32Array[]> {
   const client = new KserveClient(address);
+  // A signal of our own: each request in flight listens to it.
+  const aborted = signal && AbortSignal.any([signal]);
+  if (aborted) setMaxListeners(2 * IN_FLIGHT, aborted);
   const scores: Float32Array[] = [];
   let next = 0;
   const askNext = async (): Promise<void> => {
     while (next < imageFiles.length) {
       const index = next++;
-      scores[index] = await ask(client, variant, modelName, imageFiles[index]!, signal);
+      scores[index] = await ask(client, variant, modelName, imageFiles[index]!, aborted);
     }
   };
   try {

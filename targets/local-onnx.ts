@@ -1,0 +1,125 @@
+/** The target that needs no GPU and simulates none: the embedded server with ONNX Runtime on this machine's CPU. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { cpus, tmpdir } from "node:os";
+import { join } from "node:path";
+import { version as onnxRuntimeVersion } from "onnxruntime-node/package.json";
+import { startLocalCluster } from "../loadgen/local-cluster";
+import type { LoadClient } from "../loadgen/load-spec";
+import type { OnnxModels } from "../model-repo/onnx-models";
+import type { Variant } from "../model-repo/variant";
+import { writeRepository } from "../model-repo/write-repository";
+import { RepositoryControl } from "../tuning/repository-control";
+import type { OpenTarget } from "../tuning/target";
+import type { ServerControl } from "../tuning/trial";
+import { LocalServer } from "./local-server";
+
+export interface OnnxTargetOptions {
+  readonly models: OnnxModels;
+  /** All variants that may be served. */
+  readonly variants: readonly Variant[];
+  /** Load worker processes; null: one. */
+  readonly workers: number | null;
+  readonly cores: number;
+}
+
+/** There is no GPU, so nothing depends on it. */
+const METRICS_INTERVAL_MS = 250;
+
+/** The server, and another one after it died. */
+class OnnxControl implements ServerControl {
+  private server: LocalServer | null = null;
+  private repository: RepositoryControl | null = null;
+
+  constructor(private readonly folder: string) {}
+
+  async serve(variant: Variant, signal?: AbortSignal): Promise<string> {
+    const { repository } = await this.running();
+    return repository.serve(variant, signal);
+  }
+
+  async batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null> {
+    return this.repository === null ? null : this.repository.batchSizes(modelName);
+  }
+
+  async restore(): Promise<void> {
+    // The server belongs to the sweep and ends with it.
+  }
+
+  endpoints(): { grpc: string[]; metrics: string[] } {
+    if (this.server === null) return { grpc: [], metrics: [] };
+    return { grpc: [this.server.grpcAddress], metrics: [this.server.metricsUrl] };
+  }
+
+  async stop(): Promise<void> {
+    this.repository?.close();
+    this.repository = null;
+    await this.server?.stop();
+    this.server = null;
+  }
+
+  private async running(): Promise<{ repository: RepositoryControl }> {
+    if (this.server?.running && this.repository !== null) return { repository: this.repository };
+    await this.stop();
+    this.server = await LocalServer.start({
+      repository: this.folder,
+      modelName: null,
+      executor: "onnx",
+      timeDilation: 1,
+      metricsIntervalMs: METRICS_INTERVAL_MS,
+    });
+    this.repository = new RepositoryControl({ addresses: [this.server.grpcAddress] });
+    return { repository: this.repository };
+  }
+}
+
+/** Starts workers; the server starts with the first variant that is served. */
+export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTarget> {
+  const { models, variants, cores } = options;
+  const folder = await mkdtemp(join(tmpdir(), "triton-slo-onnx-"));
+  const workers = options.workers ?? 1;
+  let load: LoadClient | null = null;
+  try {
+    await writeRepository(variants, folder, {
+      instanceKind: "KIND_CPU",
+      warmup: true,
+      readLabelsFile: models.labelsOf,
+      modelFileOf: ({ artefact }) => models.modelFileOf(artefact.name),
+    });
+    load = await startLocalCluster({ workers });
+    const control = new OnnxControl(folder);
+    const client = load;
+    const cpu = `${cpus()[0]?.model.trim() ?? "unknown CPU"}, ${cores} ${cores === 1 ? "core" : "cores"}`;
+    return {
+      kind: "local",
+      description: `local-triton on this machine, ONNX Runtime ${onnxRuntimeVersion} on its CPU (${cpu})`,
+      simulated: false,
+      serverName: "local-triton",
+      serverVersion: `ONNX Runtime ${onnxRuntimeVersion}`,
+      identity: `local-triton onnx ${onnxRuntimeVersion} ${cpu} models ${models.hash.slice(0, 16)}`,
+      control,
+      load: client,
+      facts: { wireCeilingPerS: null, clientCeilingPerS: null, processor: "cpu" },
+      workers,
+      notes: [
+        "inference is real and runs on this machine's CPU, beside the load generator: the rates are this machine's own",
+      ],
+      calibrationImages: models.calibrationImages,
+      endpoints: () => control.endpoints(),
+      timeDilation: () => 1,
+      plannedDilation: () => 1,
+      gpuGaugeLagMs: METRICS_INTERVAL_MS,
+      recover: async (_variant, failure) => {
+        if (!failure.measured) await control.stop();
+      },
+      close: async () => {
+        await control.stop();
+        await client.close();
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (error) {
+    await load?.close();
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
