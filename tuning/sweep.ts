@@ -70,6 +70,8 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
   const outcomes: VariantOutcome[] = [];
   let lostInARow = 0;
   for (const [index, variant] of options.variants.entries()) {
+    const reason = options.reasonToStop?.() ?? null;
+    if (reason !== null) return { outcomes, endedEarly: reason };
     options.onEvent?.({ kind: "variant-started", variant, index, of: options.variants.length });
     const screening = await screened(variant, options);
     if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };

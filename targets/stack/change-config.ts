@@ -54,6 +54,7 @@ export class ProposedConfig {
   preview(fullStackName: string, onOutput: (text: string) => void): Promise<PulumiRun> {
     const file = stackFile(this.folder, this.stack);
     return runPulumi(
+      this.projectFolder,
       ["preview", "--stack", fullStackName, "--config-file", file, "--diff", "--non-interactive"],
       onOutput,
     );

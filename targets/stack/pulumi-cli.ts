@@ -9,15 +9,17 @@ export interface PulumiRun {
 }
 
 /**
+ * @param folder folder of Pulumi.yaml
  * @param onOutput shown while it runs
  * @throws TargetError when there is no such command
  */
 export function runPulumi(
+  folder: string,
   words: readonly string[],
-  onOutput: (text: string) => void = () => undefined,
+  onOutput: (text: string) => void,
 ): Promise<PulumiRun> {
   return new Promise((resolve, reject) => {
-    const child = spawn("pulumi", [...words], { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn("pulumi", [...words], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
     let text = "";
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding("utf8").on("data", (part: string) => {

@@ -16,6 +16,7 @@ export async function scaleToZero(
     proposed.close();
   }
   const { code } = await runPulumi(
+    projectFolder,
     ["up", "--stack", stack, "--yes", "--skip-preview", "--non-interactive"],
     onOutput,
   );

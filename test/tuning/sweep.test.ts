@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { runSweep, type SweepEvent, type TrialStore } from "../../tuning/sweep";
-import type { SearchStrategy, VariantOutcome } from "../../tuning/outcome";
+import { SearchStopped, type SearchStrategy, type VariantOutcome } from "../../tuning/outcome";
 import type { TrialResult, TrialRunner, TrialSpec } from "../../tuning/trial";
 import { makeOutcome, makeTrialResult, makeTrialSpec, makeVariant } from "./make";
 
@@ -154,6 +154,45 @@ describe("runSweep", () => {
     });
     await expect(sweep).rejects.toThrow("no space left");
     expect(runner.calls).toBe(1);
+  });
+
+  it("ends when it may not go on, with what the search that was cut short knows", async () => {
+    /** A search that knows a rate after its first trial. */
+    function* knowing(name: string): SearchStrategy {
+      let got = 0;
+      try {
+        for (;;) if (yield makeTrialSpec({ variant: makeVariant(name), seed: ++got })) continue;
+      } catch (error) {
+        if (!(error instanceof SearchStopped)) throw error;
+      }
+      const sloRate = got > 1 ? { estimate: 9, low: 8, high: 10, level: 0.95 } : null;
+      return { ...makeOutcome(name), sloRate };
+    }
+    const after = async (calls: number) => {
+      const runner = runnerOf(() => makeTrialResult());
+      const finished: string[] = [];
+      const result = await runSweep({
+        variants: [makeVariant("a"), makeVariant("b"), makeVariant("c")],
+        strategyFor: ({ name }) => (name === "b" ? knowing(name) : ask(name, [1, 2])),
+        runner,
+        store: memoryStore(),
+        recover: noRecovery,
+        reasonToStop: () => (runner.calls < calls ? null : "too dear"),
+        onEvent: (event) =>
+          void (event.kind === "variant-finished" && finished.push(event.outcome.variantName)),
+      });
+      expect([runner.calls, result.endedEarly]).toEqual([calls, "too dear"]);
+      expect(finished).toEqual(result.outcomes.map(({ variantName }) => variantName));
+      return result.outcomes.map(({ variantName, note }) => [variantName, note]);
+    };
+    expect(await after(0)).toEqual([]);
+    // A search that does not know how to end early says nothing.
+    expect(await after(1)).toEqual([]);
+    expect(await after(2)).toEqual([["a", "2 results"]]);
+    expect(await after(5)).toEqual([
+      ["a", "2 results"],
+      ["b", "Its search was cut short: too dear."],
+    ]);
   });
 
   it("stops at an abort and does not log the trial that was interrupted", async () => {

@@ -127,6 +127,11 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
       "Price",
       `${formatUsd(result.price.usdPerReplicaHour)} per replica and hour, as of ${result.price.asOf}`,
     ]);
+  if (result.cost)
+    facts.push([
+      "Cost of the sweep",
+      `${formatUsd(result.cost.usd)} of ${formatUsd(result.cost.maxUsd)} allowed, at ${formatUsd(result.cost.usdPerHour)} an hour for all machines`,
+    ]);
   return html`<section aria-labelledby="facts">
     <h2 id="facts">Where it comes from</h2>
     <dl class="facts">

@@ -36,6 +36,7 @@ export function renderHeader(result: Result): Html {
       <li class="chip">${load}</li>
       <li class="chip">seed ${result.seed}</li>
       <li class="chip">${formatDuration(result.elapsedS)}</li>
+      ${result.cost && html`<li class="chip">cost ${formatUsd(result.cost.usd)}</li>`}
       <li class="chip"><time datetime="${result.startedAt}">${formatInstant(result.startedAt)}</time></li>
     </ul>
   </header>`;

@@ -11,6 +11,7 @@ import {
   formatRate,
   formatShare,
   formatSlo,
+  formatUsd,
 } from "./format";
 import { seriesOf } from "./series";
 import { textTable, type TextColumn } from "./text-table";
@@ -42,6 +43,7 @@ function circumstances(result: Result, paint: Painter): string {
     `${result.load} load`,
     `seed ${result.seed}`,
     formatDuration(result.elapsedS),
+    ...(result.cost ? [formatUsd(result.cost.usd)] : []),
   ];
   const warnings = [
     ...(result.simulated ? ["simulated T4"] : []),

@@ -8,7 +8,8 @@ import { context, failedOutcome, outcomes, variants } from "../fixtures/outcomes
 import { manifest } from "../results/manifest-fixture";
 
 const price = { usdPerReplicaHour: 0.73, asOf: "2026-02" };
-const full = buildResult(outcomes, { ...context, goalRatePerS: 1500, price, notes: ["a note"] });
+const cost = { usd: 0.1234, usdPerHour: 1.28, maxUsd: 5, asOf: "2026-02" };
+const full = buildResult(outcomes, { ...context, goalRatePerS: 1500, price, cost, notes: ["a note"] });
 const page = renderReport(full, manifest);
 
 /** What a reader sees: no tags, entities resolved, spaces joined. */
@@ -55,6 +56,12 @@ const fixedTexts = new Set([
 
 describe("the page", () => {
   const text = textOf(page);
+
+  it("says what the sweep cost, only where machines are paid for by the hour", () => {
+    expect(text).toContain("cost $0.12");
+    expect(text).toContain("$0.12 of $5.00 allowed, at $1.28 an hour for all machines");
+    expect(textOf(renderReport(buildResult(outcomes, context), manifest))).not.toContain("$");
+  });
 
   it("gives the answer in words, with its certainty and the reason", () => {
     expect(page).toContain("<title>2,274 requests/s with tftrt_int8_bs16_count4 (p95 ≤ 100\u00a0ms)</title>");

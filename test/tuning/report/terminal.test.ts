@@ -36,6 +36,13 @@ describe("renderSummary", () => {
     expect(text).toContain("Report: results/x/report.html");
   });
 
+  it("says what the sweep cost, where machines are paid for by the hour", () => {
+    const cost = { usd: 0.1234, usdPerHour: 1.28, maxUsd: 5, asOf: "2026-11" };
+    const paid = renderSummary(buildResult(outcomes, { ...context, cost }), null, false);
+    expect(paid.split("\n")[0]).toContain("5 min 12 s, $0.12 [");
+    expect(text).not.toContain("$");
+  });
+
   it("uses colours only when asked", () => {
     expect(text).not.toContain(escape);
     const coloured = renderSummary(result, null, true);
@@ -184,6 +191,16 @@ describe("LiveView", () => {
     expect(text.split("\n")).toHaveLength(2);
     expect(text).toContain("4/10 s  now 219/s  p95 43.2 ms");
     expect(text.endsWith("gpu-bound\n")).toBe(true);
+  });
+
+  it("shows what the sweep has cost so far", () => {
+    let text = "";
+    const stream = { isTTY: true, columns: 200, write: (chunk: string) => (text += chunk) };
+    const view = new LiveView(stream, { colour: false, nowS: () => 0 });
+    view.showCost(() => 0.567);
+    view.onEvent(started);
+    view.onEvent(progress);
+    expect(text).toContain("p95 43.2 ms  $0.57");
   });
 
   it.each([20, 40, 80])("never wraps the live line at %s columns", (columns) => {
