@@ -17,9 +17,12 @@ def main(words: list[str]) -> int:
     )
     parser.add_argument("--output", required=True, type=Path, help="folder to make")
     parser.add_argument("--downloads", type=Path, help="where downloaded packages are kept (default: the user's cache)")
+    parser.add_argument(
+        "--with-resnet50", action="store_true", help="also a full-size ResNet-50 without trained weights, for its load"
+    )
     options = parser.parse_args(words)
     try:
-        if prepare(options.output, options.downloads):
+        if prepare(options.output, options.downloads, with_resnet50=options.with_resnet50):
             print(f"ready: {options.output}")
     except ConversionError as error:
         print(f"convert: {error}", file=sys.stderr)

