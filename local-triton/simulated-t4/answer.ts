@@ -14,6 +14,9 @@ const SCORE_DEVIATION: Readonly<Record<Precision, number>> = {
   int8: 0.005,
 };
 
+/** A mistake of a conversion that can be simulated: the model takes red for blue. */
+export type ConversionDefect = "swapped-channels";
+
 /**
  * The simulated classifier: a pure function of the image. The class depends on sampled pixel values only, so it is the same in
  * every precision and in FP32 and UINT8 input; a reply that belongs to another image is noticed.
@@ -25,21 +28,24 @@ export function classify(
   type: TensorType,
   classes: number,
   precision: Precision,
+  defect: ConversionDefect | null = null,
 ): ScoredClass {
-  const hash = hashImage(image, type);
+  const hash = hashImage(image, type, defect);
   const classIndex = hash % classes;
   const base = 0.52 + ((hash >>> 8) % 100_003) / 100_003 / 2.2;
   const deviation = ((hash >>> 4) % 2001) / 1000 - 1;
   return { classIndex, score: base + deviation * SCORE_DEVIATION[precision] };
 }
 
-function hashImage(image: Buffer, type: TensorType): number {
+function hashImage(image: Buffer, type: TensorType, defect: ConversionDefect | null): number {
   const valueBytes = BYTES_PER_VALUE[type];
   const values = Math.floor(image.length / valueBytes);
   let hash = 0x811c9dc5;
   for (let i = 1; i <= SAMPLES; i++) {
     // Multiples of the golden ratio lie evenly and meet all rows, columns and channels; a constant step would meet few.
-    const offset = Math.floor(((i * GOLDEN) % 1) * values) * valueBytes;
+    const place = Math.floor(((i * GOLDEN) % 1) * values);
+    const read = defect === null ? place : place - (place % 3) + (2 - (place % 3));
+    const offset = read * valueBytes;
     const value = type === "FP32" ? image.readFloatLE(offset) : image[offset]!;
     // 1/256 of a pixel step: equal for the same pixel in both types, and distinct for inputs scaled to 0..1.
     hash = Math.imul(hash ^ (value * 256), 0x01000193);

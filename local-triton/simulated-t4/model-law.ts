@@ -3,11 +3,14 @@ import type { Platform, Precision, TensorSpec, TensorType, Variant } from "../..
 import type { ServiceLaw } from "../../serving-model/service-law";
 import { payloadBytesOf, serviceLawFor } from "../../serving-model/t4";
 import { ModelLoadError } from "../executor";
+import type { ConversionDefect } from "./answer";
 
 /** What the simulation has to know of a served model. */
 export interface SimulatedModel {
   readonly law: ServiceLaw;
   readonly precision: Precision;
+  /** Mistake of the conversion; null: none. */
+  readonly defect: ConversionDefect | null;
   readonly inputType: TensorType;
   /** Bytes of one image. */
   readonly imageBytes: number;
@@ -18,6 +21,9 @@ export interface SimulatedModel {
 const PRECISIONS: readonly Precision[] = ["original", "fp32", "fp16", "int8"];
 /** Model configuration parameter that names the precision; without it the model's name must. */
 export const PRECISION_PARAMETER = "simulated_precision";
+
+/** Model configuration parameter that plants a wrong conversion, to see it caught. */
+export const DEFECT_PARAMETER = "simulated_defect";
 
 /**
  * Parameters that replace figures of the T4's service law, e.g. to simulate another GPU. All four together need no published
@@ -62,11 +68,22 @@ export function simulatedModel(config: CompleteModelConfig): SimulatedModel {
   return {
     law: lawOf(config, precision, spec),
     precision,
+    defect: defectOf(config, dims),
     inputType,
     imageBytes: payloadBytesOf(spec),
     classes,
     instanceCount: config.instance_group.reduce((sum, group) => sum + (group.count ?? 1), 0),
   };
+}
+
+function defectOf(config: CompleteModelConfig, dims: readonly number[]): ConversionDefect | null {
+  const stated = config.parameters[DEFECT_PARAMETER]?.string_value;
+  if (stated === undefined) return null;
+  if (stated !== "swapped-channels")
+    throw invalid(`parameter ${DEFECT_PARAMETER} is '${stated}', not swapped-channels`);
+  if (dims.at(-1) !== 3)
+    throw invalid(`parameter ${DEFECT_PARAMETER} needs images of 3 channels, not [${dims.join(",")}]`);
+  return stated;
 }
 
 function precisionOf(config: CompleteModelConfig): Precision {

@@ -69,9 +69,15 @@ export class SimulatedRunner<Request extends RunnerRequest>
   }
 
   submit(request: Request, input: Buffer): void {
-    const { inputType, imageBytes, classes, precision } = this.model;
+    const { inputType, imageBytes, classes, precision, defect } = this.model;
     const answers = Array.from({ length: request.images }, (_unused, image) =>
-      classify(input.subarray(image * imageBytes, (image + 1) * imageBytes), inputType, classes, precision),
+      classify(
+        input.subarray(image * imageBytes, (image + 1) * imageBytes),
+        inputType,
+        classes,
+        precision,
+        defect,
+      ),
     );
     const nowUs = this.host.advanceToNow();
     const entry: Entry<Request> = {
