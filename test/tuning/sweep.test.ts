@@ -213,3 +213,63 @@ describe("runSweep", () => {
     expect(store.appended).toHaveLength(1);
   });
 });
+
+describe("screening before the first trial", () => {
+  const sweepOf = (
+    screen: (variant: { name: string }) => Promise<string | null>,
+    recover: () => Promise<void> = noRecovery,
+    events: SweepEvent[] = [],
+  ) => {
+    const runner = runnerOf(() => makeTrialResult());
+    const result = runSweep({
+      variants: ["a", "b", "c"].map((name) => makeVariant(name)),
+      strategyFor: (variant) => ask(variant.name, [100]),
+      screen,
+      runner,
+      store: memoryStore(),
+      recover,
+      onEvent: (event) => events.push(event),
+    });
+    return { runner, result };
+  };
+
+  it("measures no variant that is excluded, and says why", async () => {
+    const events: SweepEvent[] = [];
+    const { runner, result } = sweepOf(
+      async ({ name }) => (name === "b" ? "b is wrong" : null),
+      noRecovery,
+      events,
+    );
+    const { outcomes, endedEarly } = await result;
+    expect(endedEarly).toBeNull();
+    expect(outcomes.map(({ excluded }) => excluded)).toEqual([undefined, "b is wrong", undefined]);
+    expect(outcomes[1]).toMatchObject({ variantName: "b", sloRate: null, trials: [], note: "b is wrong" });
+    expect(runner.calls).toBe(2);
+    expect(events.filter(({ kind }) => kind === "variant-finished")).toHaveLength(3);
+  });
+
+  it("tries again when the server does not answer, and excludes the variant when it never does", async () => {
+    let recoveries = 0;
+    let failures = 1;
+    const { result } = sweepOf(
+      async ({ name }) => {
+        if (name === "b" || failures-- > 0) throw new Error("connection refused");
+        return null;
+      },
+      async () => void recoveries++,
+    );
+    const { outcomes, endedEarly } = await result;
+    expect(endedEarly).toBeNull();
+    expect(outcomes.map(({ excluded }) => excluded)).toEqual([
+      undefined,
+      "b could not be checked: connection refused",
+      undefined,
+    ]);
+    expect(recoveries).toBe(4);
+  });
+
+  it("ends the sweep when the server is gone", async () => {
+    const { result } = sweepOf(() => Promise.reject(new Error("connection refused")));
+    expect(await result).toMatchObject({ endedEarly: "b could not be checked: connection refused" });
+  });
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Precision } from "../../../model-repo/variant";
+import { excludedOutcome } from "../../../tuning/outcome";
 import { answerGoal } from "../../../tuning/results/goal";
 import { rank, type Candidate } from "../../../tuning/results/ranking";
 import { failedOutcome, outcomes, variant, variants } from "../fixtures/outcomes";
@@ -82,6 +83,21 @@ describe("rank", () => {
     expect(rank([failed, candidate("good", { rate: 10, halfWidth: 1 })])).toMatchObject({
       recommended: "good",
       reason: "The only variant that held the SLO at some rate.",
+    });
+  });
+
+  it("names what was excluded, also when nothing else held the SLO", () => {
+    const wrong = {
+      variant: variant("wrong", "int8", 8, 1),
+      outcome: excludedOutcome("wrong", "wrong is excluded: its answers differ"),
+    };
+    expect(rank([wrong, candidate("good", { rate: 10 })])).toMatchObject({
+      recommended: "good",
+      reason: "The only variant that held the SLO at some rate. Excluded: wrong.",
+    });
+    expect(rank([wrong])).toMatchObject({
+      recommended: null,
+      reason: "No variant that was measured held the SLO at any rate. Excluded: wrong.",
     });
   });
 
