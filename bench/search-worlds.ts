@@ -93,7 +93,7 @@ function drawn(seed: number, kind: WorldKind, random: Random): World {
   let precision: Precision = pick(["original", "fp32", "fp16", "int8"]);
   let inputType: "FP32" | "UINT8" = pick(["FP32", "FP32", "UINT8"]);
   // What the planted causes need to be causes.
-  if (kind === "throttle")
+  if (kind === "throttle" || kind === "no-op")
     law = { ...law, hostMsPerImage: logUniform(0.02, 0.1), ingressRequestsPerS: Infinity };
   if (kind === "no-op") precision = pick(["fp16", "int8"]);
   if (kind === "memory") {
@@ -116,7 +116,12 @@ function drawn(seed: number, kind: WorldKind, random: Random): World {
   const base = catalogue[0]!;
   const variant: Variant = {
     ...base,
-    artefact: { ...base.artefact, precision, input: { ...base.artefact.input, type: inputType } },
+    artefact: {
+      ...base.artefact,
+      platform: "tensorrt_plan",
+      precision,
+      input: { ...base.artefact.input, type: inputType },
+    },
     name: `world_${seed}`,
     maxBatchSize,
     instanceCount,
@@ -152,6 +157,7 @@ function drawn(seed: number, kind: WorldKind, random: Random): World {
     const ratio = gpuFactor[of] / gpuFactor[precision];
     return { ...law, gpuMsPerBatch: law.gpuMsPerBatch * ratio, gpuMsPerImage: law.gpuMsPerImage * ratio };
   };
+  // The conversion was to make it faster, and did not.
   const real = kind === "no-op" ? published("fp32") : law;
   return {
     seed,
@@ -161,7 +167,7 @@ function drawn(seed: number, kind: WorldKind, random: Random): World {
     slo,
     overheadMs,
     metricNoise: 0.01,
-    facts: { wireCeilingPerS: null, clientCeilingPerS: null, gpuMemoryBytes, gpuPowerLimitW: powerLimitW },
+    facts: { wireCeilingPerS: null, clientCeilingPerS: null },
     lawOf: ({ artefact }) => {
       const of = published(artefact.precision);
       const size = (artefact.input.type === "UINT8" ? 1 : 4) / (inputType === "UINT8" ? 1 : 4);
@@ -198,6 +204,8 @@ function drawn(seed: number, kind: WorldKind, random: Random): World {
     }),
     reports: (fromS, toS) => ({
       gpuMemoryUsedBytes: 0.3 * 2 ** 30 + perInstance * 0.97 * instanceCount,
+      gpuMemoryTotalBytes: gpuMemoryBytes,
+      gpuPowerLimitW: powerLimitW,
       gpuPowerW: kind === "throttle" ? 52 + (powerLimitW - 52.5) * ramp((fromS + toS) / 2) : 55,
     }),
   };

@@ -92,9 +92,6 @@ export interface SystemFacts {
   readonly scheduler?: SimulatedServer["scheduler"];
   /** What infers: words of diagnosis and report. Default `gpu`. */
   readonly processor?: "gpu" | "cpu";
-  /** Memory of the GPU, bytes, and its power limit, watts; null or absent when unknown. */
-  readonly gpuMemoryBytes?: number | null;
-  readonly gpuPowerLimitW?: number | null;
   /** Largest rate that the load generator can offer, requests per second undilated; null when unknown. */
   readonly clientCeilingPerS: number | null;
 }

@@ -28,7 +28,13 @@ const COUNTERS = [
 ] as const;
 type CounterName = (typeof COUNTERS)[number];
 
-const GAUGES = [triton.gpuUtilization, triton.gpuMemoryUsedBytes, triton.gpuPowerW] as const;
+const GAUGES = [
+  triton.gpuUtilization,
+  triton.gpuMemoryUsedBytes,
+  triton.gpuPowerW,
+  triton.gpuMemoryTotalBytes,
+  triton.gpuPowerLimitW,
+] as const;
 type GaugeName = (typeof GAUGES)[number];
 
 /** Sums the counters of `modelName` over the replicas' expositions and averages the GPU gauges over all GPUs. */
@@ -95,6 +101,8 @@ export function windowOf(
     gpuBusy: gaugeMean(triton.gpuUtilization),
     gpuMemoryUsedBytes: gaugeMean(triton.gpuMemoryUsedBytes),
     gpuPowerW: gaugeMean(triton.gpuPowerW),
+    gpuMemoryTotalBytes: gaugeMean(triton.gpuMemoryTotalBytes),
+    gpuPowerLimitW: gaugeMean(triton.gpuPowerLimitW),
     batchSizes,
   };
 }

@@ -35,6 +35,9 @@ export interface ServerWindow {
   readonly gpuBusy: number | null;
   readonly gpuMemoryUsedBytes: number | null;
   readonly gpuPowerW: number | null;
+  /** Memory and power limit of the GPU; absent or null when the server does not say. */
+  readonly gpuMemoryTotalBytes?: number | null;
+  readonly gpuPowerLimitW?: number | null;
   /** Executions by batch size over the window, if the server reports them. */
   readonly batchSizes: Readonly<Record<number, number>> | null;
 }

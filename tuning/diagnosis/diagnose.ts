@@ -11,7 +11,8 @@ import type { ModelledSystem } from "../search/model-knee";
 import type { LoadMode } from "../search/load-axis";
 import type { Cause, ServerWindow, Slo } from "../trial";
 import { causeOf } from "./cause";
-import { nextMoveOf } from "./moves";
+import { adviceFor } from "./moves";
+import { conversionWithoutEffect, instancesThatFit, memoryLimit, throttled } from "./special-causes";
 import { predictionOf, type Relief, reliefs, type Resource, reliefShare, withLaw } from "./relief";
 
 export interface DiagnosisInput {
@@ -28,6 +29,8 @@ export interface DiagnosisInput {
   readonly nearest: { readonly server: ServerWindow; readonly meanResponseMs: number } | null;
   readonly facts: SystemFacts;
   readonly lawOf: (variant: Variant) => ServiceLaw | null;
+  /** ln of the server's speed after over before it got slower during the search. Null or absent: it did not. */
+  readonly slowerBy?: number | null;
 }
 
 /** Reliefs that gain less than this are no cause. */
@@ -66,7 +69,9 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
   }
   const gains = reliefs(system, prediction);
   const evidence = evidenceOf(input, gains);
-  const nextMove = nextMoveOf({
+  const server = input.nearest?.server ?? null;
+  const instancesAllowed = instancesThatFit(variant, server);
+  const { nextMove, blockedByMemory } = adviceFor({
     variant,
     // Where the way in was never the limit, what is known about it from elsewhere limits a change.
     system: withLaw(system, {
@@ -78,7 +83,7 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
     prediction,
     sloRate,
     lawOf: input.lawOf,
-    instancesAllowed: Infinity,
+    instancesAllowed,
   });
   const [first, second] = gains;
   if (first === undefined || first.gain < leastGain) {
@@ -86,6 +91,25 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
       cause: "none",
       summary: "No single resource limits the SLO rate by the fitted model.",
       evidence,
+      nextMove,
+    };
+  }
+  const special =
+    throttled(input.slowerBy ?? null, server) ??
+    (first.resource === "gpu" || gains.some(({ resource, gain }) => resource === "gpu" && gain >= leastGain)
+      ? conversionWithoutEffect(
+          variant,
+          system.server.law,
+          server?.meanBatch ?? variant.maxBatchSize,
+          input.lawOf,
+        )
+      : null) ??
+    (blockedByMemory ? memoryLimit(instancesAllowed, server) : null);
+  if (special !== null) {
+    return {
+      cause: special.cause,
+      summary: special.summary,
+      evidence: { ...special.evidence, ...evidence },
       nextMove,
     };
   }

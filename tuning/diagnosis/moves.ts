@@ -3,6 +3,7 @@ import type { ModelArtefact, Precision, Variant } from "../../model-repo/variant
 import type { ServiceLaw } from "../../serving-model/service-law";
 import type { NextMove } from "../outcome";
 import type { ModelledSystem } from "../search/model-knee";
+import { conversionWithoutEffect } from "./special-causes";
 import { gainOf, type Prediction, withLaw } from "./relief";
 
 /** A change is worth naming from this predicted gain on. */
@@ -30,28 +31,68 @@ export interface Candidate {
   readonly effort: number;
 }
 
-/** All changes with their predicted gains, the largest gain first; the simpler one first where gains are equal. */
-export function movesOf(context: MoveContext): NextMove[] {
-  const tried = candidatesOf(context).map((candidate) => ({
-    ...candidate,
-    gain: gainOf(candidate.system, context.prediction),
-  }));
-  // Gains within one per cent are the same: the model is no better than that.
-  tried.sort((a, b) => (Math.abs(a.gain - b.gain) > 0.01 ? b.gain - a.gain : a.effort - b.effort));
-  return tried.map(({ change, gain }) => ({
-    change,
-    predictedSloRate: context.sloRate * (1 + gain),
-    predictedGain: gain,
-  }));
+/** Gains within one per cent are the same: the model is no better than that. */
+const sameGain = 0.01;
+
+interface RankedMove extends NextMove {
+  readonly effort: number;
+  readonly instances: number;
 }
 
-/** The change to make next: the one with the largest predicted gain; another replica when no change of configuration gains enough. */
-export function nextMoveOf(context: MoveContext): NextMove {
-  const best = movesOf(context)[0];
-  if (best !== undefined && best.predictedGain >= worthwhileGain) return best;
+/** All changes with their predicted gains, the largest gain first; of those that gain as much as the best, the simplest first. */
+export function movesOf(context: MoveContext): NextMove[] {
+  return ranked(context).filter(({ instances }) => instances <= context.instancesAllowed);
+}
+
+/** What to do next. */
+export interface Advice {
+  /** The change with the largest predicted gain; another replica when no change of configuration gains enough. */
+  readonly nextMove: NextMove;
+  /** More instances would gain more than anything else, but the memory does not hold them. */
+  readonly blockedByMemory: boolean;
+}
+
+export function adviceFor(context: MoveContext): Advice {
+  const all = ranked(context);
+  const [best] = all;
+  const possible = all.filter(({ instances }) => instances <= context.instancesAllowed);
+  const gain = possible[0]?.predictedGain ?? -1;
+  const blockedByMemory =
+    best !== undefined &&
+    best.instances > context.instancesAllowed &&
+    best.predictedGain >= Math.max(worthwhileGain, gain + sameGain);
+  return {
+    nextMove: possible[0] && gain >= worthwhileGain ? moveOf(possible[0]) : replica(context),
+    blockedByMemory,
+  };
+}
+
+function ranked(context: MoveContext): RankedMove[] {
+  const tried = candidatesOf({ ...context, instancesAllowed: Infinity }).map((candidate) => {
+    const gain = gainOf(candidate.system, context.prediction);
+    const { change, effort, system } = candidate;
+    const instances = system.server.instanceCount;
+    return { change, effort, instances, predictedGain: gain, predictedSloRate: context.sloRate * (1 + gain) };
+  });
+  const most = (fits: (move: RankedMove) => boolean): number =>
+    Math.max(-1, ...tried.filter(fits).map(({ predictedGain }) => predictedGain));
+  const best = most(({ instances }) => instances <= context.instancesAllowed);
+  const simple = (move: RankedMove): number =>
+    Math.abs(move.predictedGain - best) <= sameGain ? move.effort : Infinity;
+  return tried.sort((a, b) => {
+    const [left, right] = [simple(a), simple(b)];
+    return left < Infinity && right < Infinity ? left - right : b.predictedGain - a.predictedGain;
+  });
+}
+
+function moveOf({ change, predictedSloRate, predictedGain }: RankedMove): NextMove {
+  return { change, predictedSloRate, predictedGain };
+}
+
+function replica({ sloRate }: MoveContext): NextMove {
   return {
     change: "another replica (no change of this configuration is predicted to gain much)",
-    predictedSloRate: 2 * context.sloRate,
+    predictedSloRate: 2 * sloRate,
     predictedGain: 1,
   };
 }
@@ -99,6 +140,7 @@ export function candidatesOf({
     const change = `queue delay ${queueDelayUs / 1000} ms instead of ${server.queueDelayUs / 1000} ms`;
     add(change, { ...system, server: { ...server, queueDelayUs } }, 1 + factor / 100);
   }
+  addConversion(variant, system, lawOf, add);
   addPrecisions(variant, system, lawOf, add);
   addPayload(variant, system, lawOf, add);
   return list;
@@ -111,6 +153,24 @@ const nextPrecision: Readonly<Partial<Record<Precision, Precision>>> = {
   fp16: "int8",
 };
 
+/** A conversion that had no effect is worth more than the next precision: what it was expected to give. */
+function addConversion(
+  variant: Variant,
+  system: ModelledSystem,
+  lawOf: MoveContext["lawOf"],
+  add: (change: string, changed: ModelledSystem, effort: number) => void,
+): void {
+  const expected = lawOf(variant);
+  const batch = system.server.maxBatchSize;
+  if (expected === null || !conversionWithoutEffect(variant, system.server.law, batch, lawOf)) return;
+  const { gpuMsPerBatch, gpuMsPerImage } = expected;
+  add(
+    `a conversion that takes effect: ${variant.artefact.precision.toUpperCase()} as fast as expected`,
+    withLaw(system, { gpuMsPerBatch, gpuMsPerImage }),
+    5,
+  );
+}
+
 function addPrecisions(
   variant: Variant,
   system: ModelledSystem,
@@ -119,6 +179,8 @@ function addPrecisions(
 ): void {
   const own = lawOf(variant);
   if (own === null) return;
+  // Of a conversion that had no effect nothing is known about the next one.
+  if (conversionWithoutEffect(variant, system.server.law, system.server.maxBatchSize, lawOf)) return;
   for (let next = nextPrecision[variant.artefact.precision]; next !== undefined; next = nextPrecision[next]) {
     const artefact: ModelArtefact = { ...variant.artefact, name: next, precision: next };
     const other = lawOf({ ...variant, artefact });

@@ -126,6 +126,8 @@ export const trialResultSchema = z.looseObject({
     gpuBusy: reported,
     gpuMemoryUsedBytes: reported,
     gpuPowerW: reported,
+    gpuMemoryTotalBytes: reported.optional(),
+    gpuPowerLimitW: reported.optional(),
     batchSizes: z.record(z.string(), z.number()).nullable(),
   }),
 }) satisfies z.ZodType<TrialResult>;

@@ -95,6 +95,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
         server: nearest.judged.result.server,
         meanResponseMs: nearest.judged.result.load.response.meanMs,
       },
+      slowerBy: state.change?.logRatio ?? null,
       facts: state.options.facts,
       lawOf: state.options.lawOf ?? (() => null),
     }),

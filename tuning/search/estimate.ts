@@ -27,6 +27,8 @@ export interface SpeedEstimate {
 export interface ErrorModel {
   /** Standard deviation of the probe's prediction: ln of the speed. */
   readonly prior: number;
+  /** ln of the speed that is expected before any trial. */
+  readonly priorAt: number;
   /** Standard deviation of `trend` before any trial. */
   readonly shape: number;
   /** Error of a trial's fit that does not depend on where it was made. */
@@ -41,6 +43,7 @@ export interface ErrorModel {
 
 export const defaultErrorModel: ErrorModel = {
   prior: 0.05,
+  priorAt: 0,
   shape: 0.15,
   floor: 0.004,
   far: 0.1,
@@ -137,7 +140,7 @@ interface Line {
 function fitLine(rows: readonly Row[], scatter: number, model: ErrorModel, without: number): Line {
   const total = rows.reduce((sum, { weight }) => sum + weight, 0);
   const centre = total > 0 ? rows.reduce((sum, { at, weight }) => sum + weight * at, 0) / total : without;
-  let [a22, b1, b2] = [1 / model.shape ** 2, 0, 0];
+  let [a22, b1, b2] = [1 / model.shape ** 2, model.priorAt / model.prior ** 2, 0];
   for (const { at, speed, weight } of rows) {
     const w = weight / scatter ** 2;
     a22 += w * (at - centre) ** 2;

@@ -56,8 +56,11 @@ export function kneeOf(
   guess?: number,
   spread = 0,
 ): Knee | null {
-  const servers = Array.from({ length: effort.seeds }, (_, i) => {
-    const z = normalQuantile((i + 0.5) / effort.seeds);
+  const levels = Array.from({ length: effort.seeds }, (_, i) => normalQuantile((i + 0.5) / effort.seeds));
+  // So few levels lie closer together than what they stand for.
+  const narrowness = Math.sqrt(levels.reduce((sum, z) => sum + z ** 2, 0) / effort.seeds) || 1;
+  const servers = levels.map((level) => {
+    const z = level / narrowness;
     return spread === 0 ? system.server : spedUp(system, Math.exp(spread * z)).server;
   });
   const ceiling = capacityPerS(system.server) * (mode === "users" ? 1 + slo.boundMs / 500 + 1 : 1);

@@ -4,11 +4,18 @@ import { observationOf, type Observation } from "../identify/observation";
 import type { JudgedTrial } from "../outcome";
 import { judge } from "../statistics/verdict";
 import type { TrialResult, TrialSpec } from "../trial";
-import { combineFits, type PlacedFit, type SpeedEstimate } from "./estimate";
+import { type Change, lastChange } from "./change";
+import {
+  combineFits,
+  defaultErrorModel,
+  type ErrorModel,
+  type PlacedFit,
+  type SpeedEstimate,
+} from "./estimate";
 import { valueOf } from "./load-axis";
 import { kneeOf, type Knee, type ModelledSystem, roughEffort, spedUp } from "./model-knee";
 import { excessOf } from "./quantile-excess";
-import { fitSpeed } from "./speed-fit";
+import { fitSpeed, type SpeedFit } from "./speed-fit";
 import type { SearchOptions } from "./strategy";
 
 /** A trial on the searched axis, with what it says. */
@@ -25,15 +32,31 @@ const clearExcess = 0.5;
 /** The law is fitted anew after these many knee trials; later ones hardly change it. */
 const refitAfter = 2;
 
+/** A last trial this far from the estimate (ln of the speed) leaves open whether the server changed. */
+const unsettledBy = 0.03;
+/** Of a trial that says nothing. */
+const noFit: SpeedFit = { logSpeed: Infinity, slope: 0, excess: 0, modelExcess: 0 };
+
+/** After a change the probe's prediction counts for little, and its place is where the trials since put it. */
+function changedModel(fits: readonly PlacedFit[]): ErrorModel {
+  const limit = Math.min(...fits.map(({ fit }) => fit.logSpeed));
+  return { ...defaultErrorModel, prior: 0.15, priorAt: limit };
+}
+
 export class SearchState {
   readonly judged: JudgedTrial[] = [];
   readonly observations: Observation[] = [];
-  readonly kneeTrials: KneeTrial[] = [];
+  /** Those near the knee, since the server last changed. */
+  kneeTrials: readonly KneeTrial[] = [];
+  /** All of them. */
+  private readonly allKneeTrials: KneeTrial[] = [];
   fitted: FittedLaw | null = null;
   system: ModelledSystem | null = null;
   /** Of the model as the probe found it, before any trial near the knee. */
   predicted: Knee | null = null;
   estimate: SpeedEstimate | null = null;
+  /** The server got slower during the search; null when it did not. */
+  change: Change | null = null;
   /** Load of the knee by the current estimate; null when the model has none. */
   kneeValue: number | null = null;
   spentS = 0;
@@ -75,22 +98,21 @@ export class SearchState {
     if (observation !== null) this.observations.push(observation);
     if (spec.purpose === "probe") return;
     const excess = excessOf(result.load, spec.slo);
-    if (!Number.isNaN(excess)) this.kneeTrials.push({ judged, value: valueOf(spec.shape), excess });
+    if (Number.isNaN(excess)) return;
+    this.allKneeTrials.push({ judged, value: valueOf(spec.shape), excess });
+    this.kneeTrials = this.allKneeTrials.slice(this.change?.from ?? 0);
   }
 
   /** Fits law, speeds and knee to all that is known. */
   update(): void {
-    const fresh = this.system === null || this.kneeTrials.length <= refitAfter;
+    const fresh = this.system === null || this.allKneeTrials.length <= refitAfter;
     if (fresh) this.refitLaw();
     if (this.system === null) return;
-    for (const { judged, value } of this.kneeTrials.slice(this.fits.length)) {
+    for (const { judged, value } of this.allKneeTrials.slice(this.fits.length)) {
       const fit = fitSpeed(this.system, judged.spec, judged.result, this.estimate?.logSpeed ?? 0);
-      this.fits.push({
-        logValue: Math.log(value),
-        fit: fit ?? { logSpeed: 0, slope: 0, excess: 0, modelExcess: 0 },
-      });
+      this.fits.push({ logValue: Math.log(value), fit: fit ?? noFit });
     }
-    if (this.kneeTrials.length === 0) {
+    if (this.fits.length === 0) {
       const knee = this.kneeAt(0);
       this.predicted = knee;
       this.kneeValue = knee?.value ?? null;
@@ -101,9 +123,13 @@ export class SearchState {
       this.kneeValue = null;
       return;
     }
+    this.change = lastChange(this.fits, Math.log(base.value), defaultErrorModel);
+    this.kneeTrials = this.allKneeTrials.slice(this.change?.from ?? 0);
+    const fits = this.fits.slice(this.change?.from ?? 0);
     const baseSpeed = this.estimate?.logSpeed ?? 0;
     // Between two nearby speeds the knee moves about in proportion; it is simulated anew at the result.
-    this.estimate = combineFits(this.fits, (logSpeed) => Math.log(base.value) + (logSpeed - baseSpeed));
+    const logKnee = (logSpeed: number): number => Math.log(base.value) + (logSpeed - baseSpeed);
+    this.estimate = combineFits(fits, logKnee, this.change === null ? defaultErrorModel : changedModel(fits));
     this.kneeValue = this.kneeAt(this.estimate.logSpeed, base.value)?.value ?? null;
   }
 
@@ -142,8 +168,12 @@ export class SearchState {
     );
   }
 
-  get speedFits(): readonly PlacedFit[] {
-    return this.fits;
+  /** Whether the last trial says something else than those before it: more trials have to show which is right. */
+  get unsettled(): boolean {
+    const last = this.fits.at(-1);
+    if (last === undefined || this.estimate === null || this.fits.length < 2) return false;
+    const off = last.fit.logSpeed - this.estimate.logSpeed;
+    return off < -unsettledBy || (last.fit.slope > 0 && off > unsettledBy);
   }
 
   private refitLaw(): void {

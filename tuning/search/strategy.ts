@@ -123,7 +123,12 @@ function* approach(state: SearchState): Trials {
     const near = state.kneeTrials.filter(
       (seen) => Math.abs(Math.log(seen.value / interval.value)) < 0.05,
     ).length;
-    if (near >= budget.leastTrials && interval.relativeHalfWidth <= budget.targetHalfWidth) return;
+    if (
+      near >= budget.leastTrials &&
+      !state.unsettled &&
+      interval.relativeHalfWidth <= budget.targetHalfWidth
+    )
+      return;
   }
 }
 
