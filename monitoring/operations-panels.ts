@@ -4,6 +4,7 @@ import type { PanelSpec } from "./panel";
 import { gpuQueries, loadQueries, panelWindow, tritonQueries } from "./queries";
 import { recorded } from "./recording-rules";
 import { jobs } from "./scrape-jobs";
+import { memoryPanel, responsePanel } from "./serving-panels";
 
 /** The view of whoever runs the service: are the servers there, do requests fail, how full are they, what does it cost. */
 export function operationsPanels(input: DashboardInput): PanelSpec[] {
@@ -15,10 +16,10 @@ export function operationsPanels(input: DashboardInput): PanelSpec[] {
   const count = (job: string) => `count(up{job="${job}"} == 1) or vector(0)`;
   const cost: PanelSpec = {
     title: "Cost per million requests",
-    description: `At the present rate, with ${serverUsdPerH} US dollars an hour for a server and its node.`,
+    description: `At the present rate, with ${serverUsdPerH} US dollars an hour for a server and its node; not drawn below one request a second.`,
     unit: units.Dollars,
     series: {
-      now: `1000000 * ${serverUsdPerH} * count(up{job="${jobs.triton}"}) / (3600 * (${all.requestRatePerS} > 0))`,
+      now: `1000000 * ${serverUsdPerH} * count(up{job="${jobs.triton}"}) / (3600 * (${all.requestRatePerS} > 1))`,
     },
   };
   return [
@@ -66,6 +67,7 @@ export function operationsPanels(input: DashboardInput): PanelSpec[] {
       description: "Alerts that fire now.",
       unit: units.Short,
       series: { "{{alertname}}": 'sum by (alertname) (ALERTS{alertstate="firing"})' },
+      isStacked: true,
     },
     {
       title: "GPU saturation",
@@ -86,6 +88,8 @@ export function operationsPanels(input: DashboardInput): PanelSpec[] {
       unit: units.Milliseconds,
       series: { "{{pod}}": byPod.queueMs },
     },
+    responsePanel(input),
+    memoryPanel(),
     ...(serverUsdPerH === null ? [] : [cost]),
   ];
 }

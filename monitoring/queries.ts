@@ -63,6 +63,9 @@ export interface GpuQueries {
   readonly busyByPod: string;
   readonly memoryUsedBytes: string;
   readonly memoryTotalBytes: string;
+  /** Watts, for each server, and the most that a GPU may take. */
+  readonly powerW: string;
+  readonly powerLimitW: string;
 }
 
 export function gpuQueries(window: string): GpuQueries {
@@ -70,6 +73,8 @@ export function gpuQueries(window: string): GpuQueries {
     busyByPod: `avg by (pod) (avg_over_time(${triton.gpuUtilization}[${window}]))`,
     memoryUsedBytes: `sum by (pod) (${triton.gpuMemoryUsedBytes})`,
     memoryTotalBytes: `max(${triton.gpuMemoryTotalBytes})`,
+    powerW: `avg by (pod) (avg_over_time(${triton.gpuPowerW}[${window}]))`,
+    powerLimitW: `max(${triton.gpuPowerLimitW})`,
   };
 }
 
@@ -93,6 +98,8 @@ export interface LoadQueries {
   readonly workers: string;
   /** CPU seconds per second of the busiest worker. */
   readonly cpuShare: string;
+  /** Measurements that ended since the controller's start. */
+  readonly measurementsByResult: string;
 }
 
 /** Builds the expressions; `window` is a PromQL range, e.g. `20s`. */
@@ -113,5 +120,6 @@ export function loadQueries(window: string): LoadQueries {
     inFlight: `sum(${load.inFlight})`,
     workers: `sum(${load.workers})`,
     cpuShare: `max(${load.cpuShare})`,
+    measurementsByResult: `sum by (result) (${load.measurements})`,
   };
 }

@@ -15,6 +15,17 @@ export function responsePanel({ sloPercentile, sloBoundMs }: DashboardInput): Pa
   };
 }
 
+/** GPU memory with what there is. */
+export function memoryPanel(): PanelSpec {
+  const gpu = gpuQueries(panelWindow);
+  return {
+    title: "GPU memory",
+    description: "Memory used on each server's GPU, and what one GPU has.",
+    unit: units.BytesIEC,
+    series: { "{{pod}}": gpu.memoryUsedBytes, "one GPU has": gpu.memoryTotalBytes },
+  };
+}
+
 /** The view of the published tuning documents: GPU, memory, batches, rate and latency beside each other. */
 export function servingPanels(input: DashboardInput): PanelSpec[] {
   const triton = tritonQueries(panelWindow, ["model"]);
@@ -40,12 +51,7 @@ export function servingPanels(input: DashboardInput): PanelSpec[] {
       series: { "{{pod}}": gpu.busyByPod },
       max: 1,
     },
-    {
-      title: "GPU memory",
-      description: "Memory used on each server's GPU, and what one GPU has.",
-      unit: units.BytesIEC,
-      series: { "{{pod}}": gpu.memoryUsedBytes, "one GPU has": gpu.memoryTotalBytes },
-    },
+    memoryPanel(),
     {
       title: "Failures per second",
       description: "Requests that the servers failed; a full queue is counted only at the client.",

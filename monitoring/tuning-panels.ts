@@ -9,6 +9,7 @@ export function tuningPanels(input: DashboardInput): PanelSpec[] {
   const { sloPercentile, sloBoundMs } = input;
   const load = loadQueries(panelWindow);
   const triton = tritonQueries(panelWindow, []);
+  const gpu = gpuQueries(panelWindow);
   return [
     {
       title: "Offered load",
@@ -52,7 +53,7 @@ export function tuningPanels(input: DashboardInput): PanelSpec[] {
       title: "GPU busy",
       description: "Share of time in which the GPU ran anything, for each server.",
       unit: units.PercentUnit,
-      series: { "{{pod}}": gpuQueries(panelWindow).busyByPod },
+      series: { "{{pod}}": gpu.busyByPod },
       max: 1,
     },
     {
@@ -70,10 +71,27 @@ export function tuningPanels(input: DashboardInput): PanelSpec[] {
     },
     {
       title: "Load workers",
-      description:
-        "Registered workers, requests in flight over all of them, and cores that the busiest one uses.",
+      description: "Registered workers, and cores that the busiest one uses.",
       unit: units.Short,
-      series: { workers: load.workers, "in flight": load.inFlight, "cores of the busiest": load.cpuShare },
+      series: { workers: load.workers, "cores of the busiest": load.cpuShare },
+    },
+    {
+      title: "Requests in flight",
+      description: "Sent and not yet answered, over all workers.",
+      unit: units.Short,
+      series: { "in flight": load.inFlight },
+    },
+    {
+      title: "GPU power",
+      description: "Power that each server's GPU takes, and the most that it may.",
+      unit: units.Watt,
+      series: { "{{pod}}": gpu.powerW, "one GPU may": gpu.powerLimitW },
+    },
+    {
+      title: "Trials",
+      description: "Measurements that ended, by whether their numbers can be used.",
+      unit: units.Short,
+      series: { "{{result}}": load.measurementsByResult },
     },
   ];
 }

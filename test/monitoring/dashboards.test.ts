@@ -124,7 +124,7 @@ describe.each(written)("%s", (_file, { panels, annotations, tags }) => {
 
 it("the objective is a line where response times are drawn", () => {
   const lines = written.flatMap(([, { panels }]) => panels.filter(({ title }) => title === "Response time"));
-  expect(lines).toHaveLength(2);
+  expect(lines).toHaveLength(3);
   for (const { fieldConfig } of lines) {
     expect(fieldConfig.defaults.thresholds?.steps.at(-1)).toEqual({ color: "red", value: 100 });
     expect(fieldConfig.defaults.custom?.thresholdsStyle?.mode).toBe("line");

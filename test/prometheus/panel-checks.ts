@@ -11,6 +11,9 @@ export interface Measured extends Trial {
   readonly ratePerS: number;
   readonly slo: { readonly boundMs: number };
   readonly gpuMemoryTotal: number;
+  readonly gpuPowerLimitW: number;
+  /** Measurements that have ended, this one included. */
+  readonly ended: { readonly valid: number; readonly invalid: number };
   readonly serverUsdPerH: number;
 }
 
@@ -88,8 +91,15 @@ const panels: Readonly<Record<string, Check>> = {
   "Lateness of the load generator/p50": ({ load }) => ({ p50: range(small, load.health.latenessP99Ms + 1) }),
   "Sent/all workers": ({ load }) => ({ "all workers": near(load.health.wireMBPerS, 0.15) }),
   "Load workers/workers": () => ({ workers: near(1, 0) }),
-  "Load workers/in flight": ({ ratePerS }) => ({ "in flight": range(0, ratePerS) }),
+  "Requests in flight/in flight": ({ ratePerS }) => ({ "in flight": range(0, ratePerS) }),
   "Load workers/cores of the busiest": () => ({ "cores of the busiest": range(small, 2) }),
+
+  "GPU power/{{pod}}": ({ server }) => ({ [local]: near(server.gpuPowerW, 0.25) }),
+  "GPU power/one GPU may": ({ gpuPowerLimitW }) => ({ "one GPU may": near(gpuPowerLimitW, 0) }),
+  "Trials/{{result}}": ({ ended: { valid, invalid } }) => ({
+    valid: range(Math.min(valid, small), valid),
+    invalid: range(Math.min(invalid, small), invalid),
+  }),
 
   "Servers/answering": () => ({ answering: near(2, 0) }),
   "Servers/ready": () => ({ ready: near(2, 0) }),

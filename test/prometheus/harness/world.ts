@@ -9,7 +9,6 @@ import { join, resolve } from "node:path";
 import type { WorkerInfo } from "../../../loadgen/controller";
 import type { MeasurementState } from "../../../loadgen/controller-api";
 import type { LoadResult, LoadSpec } from "../../../loadgen/load-spec";
-import { tritonMetrics } from "../../../monitoring/metrics";
 import { ruleGroups } from "../../../monitoring/rules";
 import type { PrometheusConfig } from "../../../monitoring/prometheus-config";
 import type { RulesInput } from "../../../monitoring/rule-types";
@@ -45,45 +44,6 @@ export const rulesInput: RulesInput = {
   timeScale: 0.008,
 };
 
-const batching = { max_queue_delay_microseconds: 5000 };
-const instances = (count: number) => [{ count, kind: "KIND_GPU" as const }];
-
-/** What both servers serve; the parameters mean the same service times to both. */
-const models: readonly TestModel[] = [
-  {
-    name: "good",
-    hostMsPerImage: 1,
-    gpuMsPerBatch: 20,
-    gpuMsPerImage: 1,
-    config: { max_batch_size: 8, dynamic_batching: batching, instance_group: instances(2) },
-  },
-  // 20 images a second, whatever the batch.
-  {
-    name: "slow",
-    gpuMsPerImage: 50,
-    config: { max_batch_size: 4, dynamic_batching: batching, instance_group: instances(1) },
-  },
-  // 20 images a second, and the GPU does nothing for most of the time.
-  {
-    name: "host",
-    hostMsPerImage: 48,
-    gpuMsPerImage: 2,
-    config: { max_batch_size: 1, instance_group: instances(1) },
-  },
-  {
-    name: "strict",
-    gpuMsPerBatch: 100,
-    config: {
-      max_batch_size: 1,
-      dynamic_batching: {
-        default_queue_policy: { timeout_action: "REJECT", default_timeout_microseconds: 300_000 },
-      },
-      instance_group: instances(1),
-    },
-  },
-];
-const modelNames = models.map(({ name }) => name ?? "");
-
 /** A trial's own numbers: of the load, of both servers together, and of each. */
 export interface Trial {
   readonly load: LoadResult;
@@ -102,6 +62,7 @@ export class World {
 
   private constructor(
     private readonly folder: string,
+    private readonly modelNames: readonly string[],
     private readonly images: string,
     private readonly cluster: Cluster,
     private readonly ports: {
@@ -114,14 +75,16 @@ export class World {
 
   prometheus!: Prometheus;
 
-  static async start(): Promise<World> {
+  /** @param models what both servers serve; their parameters mean the same service times to both */
+  static async start(models: readonly TestModel[]): Promise<World> {
     const folder = mkdtempSync(join(tmpdir(), "prometheus-world-"));
     const repository = join(folder, "models");
     for (const model of models) writeModel(repository, { ...model, dims, classes: 10 });
     const free = await freePorts(8);
     const ports = { real: free.slice(0, 3), local: free.slice(3, 6), load: free.slice(6) };
     const cluster = await startCluster(join(folder, "cluster"));
-    const world = new World(folder, await imageFolder(2), cluster, ports, Date.now() / 1000);
+    const names = models.map(({ name }) => name ?? "");
+    const world = new World(folder, names, await imageFolder(2), cluster, ports, Date.now() / 1000);
     try {
       await world.deploy();
     } catch (error) {
@@ -171,9 +134,10 @@ export class World {
     return { load: state.result, server: server!, servers: { real: real!, local: local! } };
   }
 
-  async gpuMemoryTotalBytes(): Promise<number> {
+  /** A gauge of the server with a GPU. */
+  async gpuGauge(metric: string): Promise<number> {
     const samples = parsePrometheusText(await (await fetch(this.metricsUrls.local)).text());
-    return samples.find(({ name }) => name === tritonMetrics.gpuMemoryTotalBytes)?.value ?? NaN;
+    return samples.find(({ name }) => name === metric)?.value ?? NaN;
   }
 
   /** Stops the real Triton's process; its pod stays. */
@@ -185,7 +149,7 @@ export class World {
   async startTriton(): Promise<void> {
     this.tritonServer = await TritonServer.start({
       repository: join(this.folder, "models"),
-      loadModels: modelNames,
+      loadModels: this.modelNames,
       ports: this.ports.real,
     });
   }
@@ -304,7 +268,7 @@ export class World {
     const { real, local, load } = this.ports;
     this.startTs("local-triton", "local-triton/main.ts", [
       ...["--model-repository", join(this.folder, "models"), "--model-control-mode", "explicit"],
-      ...modelNames.flatMap((name) => ["--load-model", name]),
+      ...this.modelNames.flatMap((name) => ["--load-model", name]),
       ...[
         "--http-port",
         String(local[0]),

@@ -33,9 +33,6 @@ interface Box {
   readonly height: number;
 }
 
-/** Most series that a legend names; a panel with more says how many are left out. */
-const mostNamed = 5;
-
 export function drawPanel(panel: DrawnPanel, box: Box, { fromS, toS, stepS }: TimeRange): string {
   const plot = { x: box.x + 62, y: box.y + 34, width: box.width - 76, height: box.height - 84 };
   // Lines that are zero all the time say nothing in a stack.
@@ -43,14 +40,14 @@ export function drawPanel(panel: DrawnPanel, box: Box, { fromS, toS, stepS }: Ti
     ? stacked(panel.lines.filter(({ points }) => points.some(([, value]) => value !== 0)))
     : panel.lines;
   const largest = Math.max(0, ...lines.flatMap(({ points }) => points.map(([, value]) => value)));
-  const ticks = ticksTo(panel.max ?? Math.max(largest, panel.limit ?? 0) * 1.02);
+  const ticks = ticksTo(panel.max ?? Math.max(largest, panel.limit ?? 0) * 1.02, panel.unit);
   const top = ticks.at(-1)!;
   const xOf = (timeS: number): number => plot.x + (plot.width * (timeS - fromS)) / (toS - fromS);
   const yOf = (value: number): number => plot.y + plot.height * (1 - Math.min(value, top) / top);
   const parts = [
     `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="4" fill="${palette.panel}" stroke="${palette.border}"/>`,
     text(box.x + 12, box.y + 22, panel.title, { size: 14, weight: 600 }),
-    ...panel.regions.map((region, index) => drawRegion(region, index, plot, xOf)),
+    ...drawRegions(panel.regions, plot, xOf),
     ...ticks.map((tick) => {
       const y = yOf(tick).toFixed(1);
       const line = `<line x1="${plot.x}" y1="${y}" x2="${plot.x + plot.width}" y2="${y}" stroke="${palette.grid}"/>`;
@@ -94,32 +91,58 @@ export function drawPanel(panel: DrawnPanel, box: Box, { fromS, toS, stepS }: Ti
   return [...parts, drawLegend(lines, colorOf, box)].join("\n");
 }
 
-function drawRegion(
-  { title, fromS, toS, color }: Region,
-  index: number,
-  plot: Box,
-  xOf: (timeS: number) => number,
-): string {
-  const from = Math.max(plot.x, xOf(fromS));
-  const width = Math.max(2, Math.min(plot.x + plot.width, xOf(toS)) - from);
-  const fill = color === "red" ? palette.limit : "#3274d9";
-  // Neighbours' names take turns over two lines.
-  const name = text(from + 2, plot.y + 9 + 10 * (index % 2), title, { size: 9, fill });
-  return `<rect x="${from.toFixed(1)}" y="${plot.y}" width="${width.toFixed(1)}" height="${plot.height}" fill="${fill}" fill-opacity="0.08"/>${width > 12 ? name : ""}`;
+/**
+ * Trials are bands with their names, where there is room and the one before has another; alerts overlap, so they are thin bars at the
+ * bottom, as Grafana draws them.
+ */
+function drawRegions(regions: readonly Region[], plot: Box, xOf: (timeS: number) => number): string[] {
+  let freeFrom = -Infinity;
+  let named = "";
+  return regions.map(({ title, fromS, toS, color }) => {
+    const from = Math.max(plot.x, xOf(fromS));
+    const width = Math.max(2, Math.min(plot.x + plot.width, xOf(toS)) - from);
+    const rect = (y: number, height: number, fill: string, opacity: number) =>
+      `<rect x="${from.toFixed(1)}" y="${y}" width="${width.toFixed(1)}" height="${height}" fill="${fill}" fill-opacity="${opacity}"/>`;
+    if (color === "red") return rect(plot.y + plot.height - 4, 4, palette.limit, 0.45);
+    const isNamed = title !== named && from >= freeFrom;
+    if (isNamed) {
+      freeFrom = from + textWidth(title);
+      named = title;
+    }
+    const name = isNamed ? text(from + 2, plot.y + 9, title, { size: 10, fill: palette.trial }) : "";
+    const edge = `<line x1="${from.toFixed(1)}" y1="${plot.y}" x2="${from.toFixed(1)}" y2="${plot.y + plot.height}" stroke="${palette.trial}" stroke-opacity="0.35"/>`;
+    return rect(plot.y, plot.height, palette.trial, 0.06) + edge + name;
+  });
 }
 
 function drawLegend(lines: readonly Line[], colorOf: (index: number) => string, box: Box): string {
   const parts: string[] = [];
-  let x = box.x + 14;
   const y = box.y + box.height - 12;
-  for (const [index, { legend }] of lines.slice(0, mostNamed).entries()) {
+  const rightX = box.x + box.width - 70;
+  let x = box.x + 14;
+  // What is zero all the time comes last: there is not room for all.
+  const order = lines.map((line, index) => ({
+    ...line,
+    index,
+    isZero: line.points.every(([, value]) => value === 0),
+  }));
+  order.sort((a, b) => Number(a.isZero) - Number(b.isZero) || a.index - b.index);
+  for (const [position, { legend, index }] of order.entries()) {
+    const width = 32 + textWidth(legend);
+    if (x + width > rightX && position < order.length - 1) {
+      parts.push(text(x, y, `and ${order.length - position} more`, { fill: palette.faint }));
+      break;
+    }
     parts.push(`<rect x="${x}" y="${y - 7}" width="12" height="4" rx="2" fill="${colorOf(index)}"/>`);
     parts.push(text(x + 17, y, legend, { fill: palette.text }));
-    x += 34 + 6.2 * legend.length;
+    x += width;
   }
-  if (lines.length > mostNamed)
-    parts.push(text(x, y, `and ${lines.length - mostNamed} more`, { fill: palette.faint }));
   return parts.join("\n");
+}
+
+/** Roughly, in the size of legends. */
+function textWidth(content: string): number {
+  return [...content].reduce((sum, letter) => sum + (/[A-Z_]/.test(letter) ? 7.6 : 6), 0);
 }
 
 /** Each line on top of those before it. */

@@ -7,6 +7,7 @@ export const palette = {
   faint: "#6e7681",
   grid: "#ebedf0",
   limit: "#d1242f",
+  trial: "#3274d9",
 } as const;
 
 /** Colours that stay apart for colour-blind eyes (after Okabe and Ito, 2008). */
@@ -42,6 +43,8 @@ export function valueText(value: number, unit: string): string {
       return `${short(value)}/s`;
     case "MBs":
       return `${short(value)} MB/s`;
+    case "watt":
+      return `${short(value)} W`;
     case "currencyUSD":
       return `$${short(value)}`;
     default:
@@ -61,9 +64,13 @@ function short(value: number): string {
   return String(Number(value.toFixed(digits)));
 }
 
-/** Round numbers from 0 to at least `top`, four or so. */
-export function ticksTo(top: number): number[] {
+/** Round numbers (of bytes: in the unit that they are shown in) from 0 to at least `top`, four or so. */
+export function ticksTo(top: number, unit = ""): number[] {
   if (!(top > 0)) return [0, 1];
+  if (unit === "bytes" && top >= 1024) {
+    const scale = 1024 ** Math.floor(Math.log2(top) / 10);
+    return ticksTo(top / scale).map((tick) => tick * scale);
+  }
   const rough = top / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough)!;

@@ -237,7 +237,11 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
     error = TRITONBACKEND_ResponseSend(jobs[i].response, RESPONSE_COMPLETE_FINAL, jobs[i].error);
     if (error != NULL) TRITONSERVER_ErrorDelete(error);
   }
-  uint64_t exec_end = now_ns();
+  // Reported from when it was called: a request may have come between the planned start and the call, and Triton takes the time in the
+  // queue for an unsigned number. The lengths stay the planned ones.
+  uint64_t shift = called - exec_start;
+  exec_start += shift, compute_start += shift, compute_end += shift;
+  uint64_t exec_end = now_ns() + shift;
   for (uint32_t i = 0; i < count; i++) {
     TRITONBACKEND_ModelInstanceReportStatistics(
         instance, requests[i], jobs[i].error == NULL, exec_start, compute_start, compute_end, exec_end);
@@ -247,7 +251,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(
   TRITONBACKEND_ModelInstanceReportBatchStatistics(
       instance, (uint64_t)images, exec_start, compute_start, compute_end, exec_end);
   free(jobs);
-  state->planned_end_ns = compute_end;
+  state->planned_end_ns = compute_end - shift;
   state->returned_ns = now_ns();
   return NULL;
 }
