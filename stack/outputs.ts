@@ -125,6 +125,8 @@ export const stackOutputsSchema = z.object({
       prometheusPort: z.number(),
       scrapeIntervalS: z.number(),
       grafanaCommand: z.string(),
+      /** Dashboard that shows a sweep, reached through the forwarded port. */
+      tuningDashboardUrl: z.string(),
       grafanaUser: z.string(),
       grafanaPasswordCommand: z.string(),
       grafanaPassword: secretKey,

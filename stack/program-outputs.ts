@@ -7,6 +7,7 @@ import { prometheusPort, prometheusService } from "../components/prometheus";
 import { sweepLeaseName } from "../components/sweep-access";
 import { tritonHeadlessService, tritonName } from "../components/triton";
 import { tritonLabels, tritonPorts } from "../components/triton-pod";
+import { dashboardUids } from "../monitoring/dashboards";
 import type { StackConfig } from "./derived-config";
 import type { StackOutputs } from "./outputs";
 import type { Models } from "./sections/models";
@@ -101,6 +102,7 @@ function monitoringOutput(config: StackConfig): StackOutputs["monitoring"] {
     prometheusPort,
     scrapeIntervalS: config.scrapeIntervalS,
     grafanaCommand: `kubectl -n ${namespace} port-forward service/${grafanaService} ${grafanaPort}:${grafanaPort}`,
+    tuningDashboardUrl: `http://localhost:${grafanaPort}/d/${dashboardUids.tuning}`,
     grafanaUser: "admin",
     grafanaPasswordCommand: `kubectl -n ${namespace} get secret ${grafanaSecretName} -o jsonpath={.data.password} | base64 -d`,
     grafanaPassword: { namespace, name: grafanaSecretName, key: "password" },

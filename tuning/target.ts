@@ -23,6 +23,11 @@ export interface OpenTarget {
   readonly serverVersion: string;
   /** Identity for the point log: equal strings mean that trials of one run may be reused in the other. */
   readonly identity: string;
+  /**
+   * Hash of what the server makes of a variant: its model's files, where they can be read, and its configuration. Null, or no such
+   * method, when the server does not show them; then its identity and the variant's settings have to tell trials apart.
+   */
+  modelHash?(variant: Variant): string | null;
   readonly control: ServerControl;
   readonly load: LoadClient;
   readonly facts: SystemFacts;
@@ -50,6 +55,8 @@ export interface OpenTarget {
   readonly assumptionsOf?: (variant: Variant) => readonly string[];
   /** SHA-256 of the images that its models were calibrated with, where that is known: those say nothing about accuracy. */
   readonly calibrationImages?: ReadonlySet<string>;
+  /** Dashboard that shows trials as they ran, without a time; absent when the target has none. */
+  readonly dashboardUrl?: string;
   /** Stops what the target started; leaves alone what it did not start. */
   close(): Promise<void>;
 }

@@ -73,10 +73,10 @@ export async function tune(
   const runner = hooks.runner ?? liveRunner(target, settings);
   const store = pointLogStore(
     folder.log,
-    () => ({
+    (variant) => ({
       serverIdentity: target.identity,
       replicas: Math.max(1, target.endpoints().grpc.length),
-      modelHash: null,
+      modelHash: target.modelHash?.(variant) ?? null,
       imagesHash,
       loadGenerator: { transport: settings.transport },
     }),
@@ -100,6 +100,7 @@ export async function tune(
       serverName: target.serverName,
       serverVersion: target.serverVersion,
       identity: target.identity,
+      dashboardUrl: target.dashboardUrl ?? null,
     },
     options: settings.options,
     seed: settings.seed,
@@ -113,7 +114,7 @@ export async function tune(
         ...variant,
         preferredBatchSizes: [...variant.preferredBatchSizes],
       },
-      modelHash: null,
+      modelHash: target.modelHash?.(variant) ?? null,
       law: target.lawOf ? lawToJson(target.lawOf(variant)) : null,
       timeDilation: target.plannedDilation(variant),
     })),

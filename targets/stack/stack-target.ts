@@ -56,6 +56,7 @@ export async function openStackTarget({ connected, maxRatePerS }: StackTargetOpt
     timeDilation: () => 1,
     plannedDilation: () => 1,
     gpuGaugeLagMs: GPU_GAUGE_LAG_MS,
+    ...(outputs.monitoring === null ? {} : { dashboardUrl: outputs.monitoring.tuningDashboardUrl }),
     recover: (_variant, _failure, signal) => untilReady(connected, signal),
     close: async () => {
       repository.close();

@@ -98,6 +98,25 @@ function accuracyPoint({ reference, images, limits }: NonNullable<Result["accura
   ];
 }
 
+/** Longest that the last trial's metrics take to be read, milliseconds. */
+const READ_SLACK_MS = 60_000;
+
+/**
+ * Address of the dashboard over the time of the sweep; null when there is none, or it is no web address.
+ * Format of the time: grafana.com/docs/grafana/latest/dashboards/use-dashboards, control the time range using a URL.
+ */
+export function dashboardLink(result: Result, { target, startedAt, endedAt }: Manifest): string | null {
+  const { dashboardUrl } = target;
+  if (dashboardUrl === null || dashboardUrl === undefined || !/^https?:\/\//.test(dashboardUrl)) return null;
+  const fromMs = Date.parse(startedAt);
+  const endMs =
+    endedAt === null ? Date.parse(result.startedAt) + result.elapsedS * 1000 : Date.parse(endedAt);
+  const url = new URL(dashboardUrl);
+  url.searchParams.set("from", String(fromMs));
+  url.searchParams.set("to", String(Math.ceil(endMs) + READ_SLACK_MS));
+  return url.href;
+}
+
 /** Circumstances of the run, as far as they may explain a number. */
 export function renderFacts(result: Result, manifest: Manifest | null): Html {
   const facts: [string, Fragment][] = [
@@ -121,6 +140,13 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
         : []),
       ["Ended", manifest.endedAt ?? "not yet"],
     );
+    const dashboard = dashboardLink(result, manifest);
+    if (dashboard !== null)
+      facts.push([
+        "Dashboard",
+        html`<a href="${dashboard}">Grafana at the time of the sweep</a>
+          <small>while its port is forwarded</small>`,
+      ]);
   }
   if (result.price)
     facts.push([

@@ -45,6 +45,8 @@ export const manifestSchema = z.looseObject({
     serverName: z.string(),
     serverVersion: z.string(),
     identity: z.string(),
+    /** Dashboard that shows trials as they ran, without a time; null when there is none, absent in older manifests. */
+    dashboardUrl: z.string().nullable().optional(),
   }),
   /** The command's options after parsing, defaults filled in. */
   options: z.record(z.string(), z.json()),

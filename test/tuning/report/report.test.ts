@@ -108,6 +108,24 @@ describe("the page", () => {
     expect(text).toContain("$0.73 per replica and hour");
   });
 
+  it("links to the dashboard at the time of the sweep, where the target has one", () => {
+    const on = (dashboardUrl: string | null, endedAt = manifest.endedAt): Manifest => ({
+      ...{ ...manifest, target: { ...manifest.target, dashboardUrl }, startedAt: "2026-11-30T10:00:00.000Z" },
+      endedAt,
+    });
+    const grafana = "http://localhost:3000/d/triton-tuning";
+    const ended = renderReport(full, on(grafana, "2026-11-30T11:00:00.000Z"));
+    expect(ended).toContain(`href="${grafana}?from=1796032800000&amp;to=1796036460000"`);
+    // Still running: as far as the result goes.
+    const untilMs = Math.ceil(Date.parse(full.startedAt) + full.elapsedS * 1000) + 60_000;
+    expect(renderReport(full, on(grafana, null))).toContain(`to=${untilMs}"`);
+    for (const none of [null, "javascript:alert(1)"]) {
+      expect(renderReport(full, on(none))).not.toContain("Grafana");
+      expect(renderReport(full, on(none))).not.toContain("javascript:");
+    }
+    expect(page).not.toContain("Grafana");
+  });
+
   it("needs no network and runs only its own script", () => {
     expect(page).not.toMatch(/(src|href)="(?!#)/);
     expect(page).not.toMatch(/@import|url\((?!#)/);
