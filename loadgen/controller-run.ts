@@ -1,4 +1,5 @@
 /** One measurement over all workers, from preparing to the merged result. */
+import { LoadSpecError } from "./check-spec";
 import type { LoadProfile } from "./load-profile";
 import type { EarlyStop, LoadChange, LoadProgress, LoadResult, LoadSpec, RunningLoad } from "./load-spec";
 import { measuredSeconds, toLoadResult } from "./merge-result";
@@ -143,7 +144,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
   private onPrepareFailed(session: WorkerSession, { isBadSpec, message }: PrepareFailed): void {
     if (isBadSpec) {
       const { settle } = this;
-      this.end(() => settle?.reject(new Error(`load worker ${session.name}: ${message}`)));
+      this.end(() => settle?.reject(new LoadSpecError([`load worker ${session.name}: ${message}`])));
     } else {
       this.fail(`load worker ${session.name}: ${message}`);
     }

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Controller } from "./controller";
+import type { MeasurementObserver } from "./controller-run";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "./load-spec";
 
 /** A worker process has this long to come up, milliseconds. */
@@ -14,6 +15,8 @@ const KEPT_ERROR_TEXT = 2000;
 export interface LocalClusterOptions {
   /** Worker processes, >= 1. */
   readonly workers: number;
+  /** Sees the measurements; called once with the controller, before anything is measured. */
+  readonly observe?: (controller: () => Controller) => MeasurementObserver;
 }
 
 /** Starts controller and workers; resolves when all workers are registered. @throws Error with a worker's last words */
@@ -23,7 +26,12 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     throw new RangeError(`a load generator needs at least one worker, got ${workers}`);
   const token = randomBytes(32).toString("hex");
   const registered = new Set<number>();
-  const controller = await Controller.listen({ token, onRegister: ({ pid }) => registered.add(pid) });
+  const observer = options.observe?.(() => controller);
+  const controller: Controller = await Controller.listen({
+    token,
+    onRegister: ({ pid }) => registered.add(pid),
+    ...(observer === undefined ? {} : { observer }),
+  });
   const cluster = new LocalCluster(controller, token, workers, registered);
   try {
     await cluster.ready();

@@ -1,0 +1,46 @@
+/** One second of a measurement as charts, tables and downloads show it. */
+import type { SparseHistogram } from "../histogram";
+
+/** What the servers under test say about themselves. */
+export interface ServerReading {
+  /** Executed batches per second, all replicas. */
+  readonly batchesPerS: number;
+  /** Mean images a batch; null when none was executed. */
+  readonly batchSize: number | null;
+  /** Mean time of a request in the queue, milliseconds; null when none was answered. */
+  readonly queueMs: number | null;
+  /** Mean busy share of the GPUs, 0..1; null: the servers report none. */
+  readonly gpuBusy: number | null;
+}
+
+export interface LoadSecond {
+  /** End of the second, model seconds since the load's start. */
+  readonly atS: number;
+  readonly unixMs: number;
+  readonly phase: "warm-up" | "measuring" | "draining";
+  /** Requests that ended in the second, per second of model time: answered, failed and shed. */
+  readonly ratePerS: number;
+  readonly answered: number;
+  readonly failed: number;
+  readonly shed: number;
+  /** Response times over the last `windowS` seconds, milliseconds; null: nothing was answered. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  readonly p99Ms: number | null;
+  /** Real minus planned send in the second, milliseconds; null: nothing was sent. */
+  readonly latenessP99Ms: number | null;
+  /** At the end of the second, over all workers. */
+  readonly inFlight: number;
+  /** By plan; null in an open loop. */
+  readonly users: number | null;
+  /** By plan, requests per second; null in a closed loop. */
+  readonly offeredPerS: number | null;
+  readonly workers: number;
+  readonly server: ServerReading | null;
+}
+
+/** A second and the response times that ended in it. */
+export interface RecordedSecond {
+  readonly second: LoadSecond;
+  readonly response: SparseHistogram;
+}

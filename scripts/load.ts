@@ -1,0 +1,291 @@
+/** `npm run load`: one load on one server, and whether the SLO held. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { availableParallelism, tmpdir } from "node:os";
+import { join } from "node:path";
+import { credentials } from "@grpc/grpc-js";
+import { LoadSpecError } from "../loadgen/check-spec";
+import { describeModel, ModelDescriptionError, type ModelRequest } from "../loadgen/describe-model";
+import { toCsv, toHdrLog } from "../loadgen/history/exports";
+import type { RecordedSecond } from "../loadgen/history/load-second";
+import { RunRecorder } from "../loadgen/history/run-recorder";
+import { describeLoad, peakRatePerS, type LoadProfile } from "../loadgen/load-profile";
+import type { LoadProgress, LoadResult, LoadSpec, TlsOptions } from "../loadgen/load-spec";
+import { startLocalCluster, type LocalCluster } from "../loadgen/local-cluster";
+import { parseArrivalTimes, RecordingError } from "../loadgen/recorded-arrivals";
+import { plainAddress } from "../loadgen/targets";
+import { catalogue, findVariant } from "../model-repo/catalogue";
+import { imagesFolder } from "../model-repo/repository";
+import { writeRepository } from "../model-repo/write-repository";
+import { defaultWorkers } from "../targets/address";
+import { LocalServer } from "../targets/local-server";
+import { exitCodes, type ExitCode } from "./exit-codes";
+import { isInputError } from "./input-errors";
+import { parseLoadCommandLine, type LoadOptions, type RecordedFile } from "./load-options";
+import { judgeLoad, loadJson, progressLine, renderLoad } from "./load-report";
+
+/** Every so many replies one is decoded: a server that answers fast with nonsense is noticed. */
+const CHECK_EVERY = 50;
+/** Measured time of a load that has no end of its own, seconds. */
+const DEFAULT_DURATION_S = 30;
+/** In-flight cap of an open loop: a queue of so many bounds at the peak rate (Little's law) has failed the SLO anyway. */
+const IN_FLIGHT_BOUNDS = 10;
+const LEAST_IN_FLIGHT = 256;
+
+/** A file that cannot be read or written; the message names it. */
+class FileError extends Error {
+  override readonly name = "FileError";
+}
+
+interface OpenTarget {
+  readonly addresses: readonly string[];
+  readonly request: ModelRequest;
+  readonly timeDilation: number;
+  readonly close: () => Promise<void>;
+}
+
+async function main(words: readonly string[]): Promise<ExitCode> {
+  const commandLine = parseLoadCommandLine(
+    words,
+    catalogue.map(({ name }) => name),
+  );
+  if (commandLine.kind === "help") {
+    process.stdout.write(commandLine.text);
+    return exitCodes.ok;
+  }
+  if (commandLine.kind === "invalid") {
+    for (const error of commandLine.errors) process.stderr.write(`load: ${error}\n`);
+    return exitCodes.badInput;
+  }
+  try {
+    return await run(commandLine.options);
+  } catch (error) {
+    const kinds = [LoadSpecError, ModelDescriptionError, RecordingError, FileError];
+    if (!isInputError(error) && !kinds.some((kind) => error instanceof kind)) throw error;
+    process.stderr.write(`load: ${(error as Error).message.replaceAll("\n", "\nload: ")}\n`);
+    return exitCodes.badInput;
+  }
+}
+
+async function run(options: LoadOptions): Promise<ExitCode> {
+  const shape = await shapeOf(options.load);
+  const tls = await tlsOf(options);
+  const target = await openTarget(options, tls);
+  try {
+    const spec = specOf(options, shape, tls, target);
+    const seconds: RecordedSecond[] = [];
+    const cluster = await startLocalCluster({
+      workers: options.workers ?? defaultWorkers(availableParallelism()),
+      observe: (controller) =>
+        new RunRecorder({
+          listener: { second: (_, second) => void seconds.push(second) },
+          workers: () => {
+            const workers = controller().workers();
+            const inFlight = workers.reduce((sum, { heartbeat }) => sum + (heartbeat?.inFlight ?? 0), 0);
+            return { count: workers.length, inFlight };
+          },
+        }),
+    });
+    try {
+      const result = await measure(cluster, spec, options);
+      if (result === null) return exitCodes.interrupted;
+      await writeOutputs(options, spec, result, seconds);
+      return judgeLoad(spec, result, options.slo).exitCode;
+    } finally {
+      await cluster.close();
+    }
+  } finally {
+    await target.close();
+  }
+}
+
+/** Null: interrupted before there was anything to say. */
+async function measure(
+  cluster: LocalCluster,
+  spec: LoadSpec,
+  { slo }: LoadOptions,
+): Promise<LoadResult | null> {
+  const abort = new AbortController();
+  let shown = false;
+  let phase = "";
+  const show = (progress: LoadProgress): void => {
+    if (process.stderr.isTTY !== true) {
+      // A log gets a line a phase, a terminal one line that is rewritten.
+      if (progress.phase !== phase) process.stderr.write(`${progress.phase}\n`);
+      phase = progress.phase;
+      return;
+    }
+    process.stderr.write(
+      `\r\u001b[2K${progressLine(progress, slo)}`.slice(0, 8 + (process.stderr.columns ?? 100)),
+    );
+    shown = true;
+  };
+  const onSignal = (): void => {
+    if (!cluster.controller.stop(spec.id, "interrupted by the user")) abort.abort(new Error("interrupted"));
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  try {
+    return await cluster.run(spec, show, abort.signal);
+  } catch (error) {
+    if (abort.signal.aborted) return null;
+    throw error;
+  } finally {
+    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    if (shown) process.stderr.write("\r\u001b[2K");
+  }
+}
+
+async function writeOutputs(
+  options: LoadOptions,
+  spec: LoadSpec,
+  result: LoadResult,
+  seconds: readonly RecordedSecond[],
+): Promise<void> {
+  const { json, csv, hdr, slo } = options;
+  if (json !== null && json !== "-") await write("--json", json, loadJson(spec, result, slo));
+  if (csv !== null) await write("--csv", csv, toCsv(seconds.map(({ second }) => second)));
+  if (hdr !== null) await write("--hdr", hdr, toHdrLog(seconds, describeLoad(spec.shape)));
+  (json === "-" ? process.stderr : process.stdout).write(renderLoad(spec, result, slo));
+  if (json === "-") process.stdout.write(loadJson(spec, result, slo));
+}
+
+function specOf(
+  options: LoadOptions,
+  shape: LoadProfile,
+  tls: TlsOptions | undefined,
+  target: OpenTarget,
+): LoadSpec {
+  const { slo, stopWhen, warmupS, deadlineMs, transport, seed, newConnectionPerRequest } = options;
+  const closed = shape.kind === "users" ? shape.users : LEAST_IN_FLIGHT;
+  const needed = Math.ceil((peakRatePerS(shape) * slo.boundMs * IN_FLIGHT_BOUNDS) / 1000);
+  return {
+    id: `load-${Date.now().toString(36)}`,
+    addresses: target.addresses,
+    ...target.request,
+    imageFolder: options.images ?? imagesFolder,
+    knownAnswers: null,
+    scoreTolerance: 1,
+    checkEvery: CHECK_EVERY,
+    shape,
+    seed,
+    warmupS,
+    measureS: options.durationS ?? durationOf(shape),
+    sloBoundMs: slo.boundMs,
+    deadlineMs: Math.max(deadlineMs, slo.boundMs),
+    maxInFlight: options.maxInFlight ?? (shape.kind === "users" ? closed : Math.max(LEAST_IN_FLIGHT, needed)),
+    connectionsPerAddress: options.connections,
+    transport,
+    timeDilation: target.timeDilation,
+    ...(stopWhen === null ? {} : { stopWhen }),
+    ...(newConnectionPerRequest ? { newConnectionPerRequest } : {}),
+    ...(tls === undefined ? {} : { tls }),
+  };
+}
+
+/** As long as the load changes by itself, and the default for one that does not. */
+function durationOf(shape: LoadProfile): number {
+  switch (shape.kind) {
+    case "ramp":
+      return shape.overS;
+    case "steps":
+      return shape.steps.reduce((sum, { forS }) => sum + forS, 0);
+    case "recorded":
+      // The last arrival lies within the measured time.
+      return shape.atS.at(-1)! + 0.001;
+    case "users":
+      return shape.users / shape.spawnPerS + DEFAULT_DURATION_S;
+    default:
+      return DEFAULT_DURATION_S;
+  }
+}
+
+async function shapeOf(load: LoadProfile | RecordedFile): Promise<LoadProfile> {
+  if (load.kind !== "file") return load;
+  return { kind: "recorded", atS: parseArrivalTimes(await read("--arrivals-file", load.file), load.file) };
+}
+
+async function tlsOf({ tls }: LoadOptions): Promise<TlsOptions | undefined> {
+  if (tls === null) return undefined;
+  const caPem = tls.caFile === null ? "" : await read("--tls-ca", tls.caFile);
+  return { caPem, serverName: tls.serverName };
+}
+
+async function openTarget(options: LoadOptions, tls: TlsOptions | undefined): Promise<OpenTarget> {
+  const { target, model, inputDims } = options;
+  if (target.kind === "local") return openLocal(target.variant, target.timeDilation);
+  const request = await describeModel(plainAddress(target.addresses[0]!), {
+    modelName: model ?? undefined,
+    inputDims: inputDims ?? undefined,
+    ...(tls === undefined
+      ? {}
+      : { credentials: credentials.createSsl(tls.caPem === "" ? null : Buffer.from(tls.caPem)) }),
+  });
+  return { addresses: target.addresses, request, timeDilation: 1, close: async () => undefined };
+}
+
+async function openLocal(name: string, timeDilation: number): Promise<OpenTarget> {
+  const variant = findVariant(name);
+  const folder = await mkdtemp(join(tmpdir(), "triton-slo-load-"));
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    await writeRepository([variant], folder);
+    const server = await LocalServer.start({
+      repository: folder,
+      modelName: variant.name,
+      executor: "simulated-t4",
+      timeDilation,
+      metricsIntervalMs: 1000,
+    });
+    const { input, output } = variant.artefact;
+    return {
+      addresses: [server.grpcAddress],
+      request: {
+        modelName: variant.name,
+        inputName: input.name,
+        inputType: input.type,
+        inputDims: input.dims,
+        outputName: output.name,
+      },
+      timeDilation,
+      close: async () => {
+        await server.stop();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function read(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (error) {
+    throw new FileError(`${option} ${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+async function write(option: string, file: string, text: string): Promise<void> {
+  try {
+    await writeFile(file, text);
+  } catch (error) {
+    throw new FileError(`${option} ${file} cannot be written: ${(error as Error).message}`);
+  }
+}
+
+// Whoever reads may have seen enough (`| head`).
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+});
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(
+      `load: unexpected error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    );
+    process.exitCode = exitCodes.unexpected;
+  },
+);

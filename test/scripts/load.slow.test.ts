@@ -1,0 +1,150 @@
+/** `npm run load` as a process, against a local server that runs already and against one of its own. */
+import { spawn } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { catalogue } from "../../model-repo/catalogue";
+import { writeRepository } from "../../model-repo/write-repository";
+import { LocalServer } from "../../targets/local-server";
+import { GrpcServer } from "../loadgen/support/grpc-server";
+
+const project = join(__dirname, "../..");
+let folder: string;
+let server: LocalServer;
+
+interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface Json {
+  readonly spec: { readonly shape: { readonly kind: string } };
+  readonly slo: { readonly verdict: string };
+  readonly result: {
+    readonly total: { readonly planned: number; readonly ok: number; readonly failed: number };
+    readonly stop: { readonly reason: string; readonly finding: unknown } | null;
+    readonly perAddress: Record<string, number>;
+  };
+}
+
+/** @param interruptAfterMs Ctrl-C so long after the measuring began */
+function load(words: readonly string[], interruptAfterMs?: number): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--import", "tsx", "scripts/load.ts", ...words], { cwd: project });
+    const text = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name].on("data", (chunk: Buffer) => (text[name] += chunk.toString()));
+    if (interruptAfterMs !== undefined)
+      child.stderr.on("data", (chunk: Buffer) => {
+        if (chunk.includes("measuring")) setTimeout(() => child.kill("SIGINT"), interruptAfterMs);
+      });
+    child.once("exit", (code) => resolve({ code, ...text }));
+  });
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "load-command-"));
+  const variant = catalogue[1]!;
+  await writeRepository([variant], folder);
+  server = await LocalServer.start({
+    repository: folder,
+    modelName: variant.name,
+    executor: "simulated-t4",
+    timeDilation: 1,
+    metricsIntervalMs: 1000,
+  });
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** An SLO that even a busy machine holds, so that what is tested is the command. */
+const easy = ["--slo", "p95=20s", "--deadline", "60s"];
+const running = (...words: string[]): string[] => ["--triton", server.grpcAddress, ...easy, ...words];
+const planned = (json: string): number => (JSON.parse(json) as Json).result.total.planned;
+
+describe("loads", () => {
+  it.each([
+    ["constant", ["--rate", "20", "--arrivals", "constant", "--warmup", "0s", "--duration", "2s"], 40],
+    ["a ramp", ["--ramp", "0..40/2s", "--arrivals", "constant"], 40],
+    ["steps", ["--steps", "10x1s,30x1s", "--arrivals", "constant", "--new-connection-per-request"], 40],
+  ])("%s: exactly what was planned, exit code 0", async (_, words, count) => {
+    const { code, stdout, stderr } = await load(running(...words, "--json"));
+    expect(stderr).toMatch(/^SLO +p95 <= 20000 ms held/m);
+    expect(code).toBe(0);
+    expect(planned(stdout)).toBe(count);
+  });
+
+  it("recorded arrivals, over grpc-js, with all outputs as files", async () => {
+    const [arrivals, json, csv, hdr] = ["a.csv", "r.json", "r.csv", "r.hlog"].map((name) =>
+      join(folder, name),
+    );
+    await writeFile(arrivals!, "time\n1000.5\n1000.7\n1001.9\n1002\n");
+    const { code, stdout } = await load(
+      running(
+        "--arrivals-file",
+        arrivals!,
+        "--transport",
+        "grpc-js",
+        "--json",
+        json!,
+        "--csv",
+        csv!,
+        "--hdr",
+        hdr!,
+      ),
+    );
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/4 recorded arrivals for 1\.5 s/);
+    expect(planned(await readFile(json!, "utf8"))).toBe(4);
+    expect((await readFile(csv!, "utf8")).split("\n").length).toBeGreaterThan(2);
+    expect(await readFile(hdr!, "utf8")).toMatch(/HISTF/);
+  });
+
+  it("concurrency, on a server of its own, ended by Ctrl-C in order: a result of the time until then", async () => {
+    const { code, stdout, stderr } = await load(
+      ["--concurrency", "3", "--duration", "10m", "--warmup", "0s", ...easy, "--json"],
+      1500,
+    );
+    const { result } = JSON.parse(stdout) as Json;
+    expect(stderr).toMatch(/^stopped .*interrupted by the user/m);
+    expect(result.stop).toMatchObject({ finding: null });
+    expect(result.total.ok).toBeGreaterThan(3);
+    expect(code).toBe(0);
+  });
+});
+
+describe("exit codes", () => {
+  it("3: a bound that no server holds; the stop rule ends users who would go on for minutes", async () => {
+    const words = ["--users", "200", "--spawn-rate", "50", "--duration", "5m"];
+    const { code, stdout, stderr } = await load([
+      ...["--triton", server.grpcAddress, "--slo", "p95=2s", ...words],
+      ...["--stop-when", "p95>1ms/2s", "--min-samples", "20", "--json"],
+    ]);
+    expect(stderr).toMatch(/^stopped +after \d+\.\d s: p95 of the last 2 s was \d/m);
+    // A machine so busy that its own lateness spoils the figures says so instead.
+    expect([3, 4]).toContain(code);
+    expect((JSON.parse(stdout) as Json).result.stop!.finding).not.toBeNull();
+  });
+
+  it("2: what cannot be asked for, a server that is none, a model that is not there", async () => {
+    const nobody = await GrpcServer.listen();
+    const { address } = nobody;
+    await nobody.close();
+    for (const [words, message] of [
+      [["--rate", "0"], /--rate 0: give a rate/],
+      [["--triton", address], /does not answer as a Triton/],
+      [["--triton", server.grpcAddress, "--model", "nonsense"], /nonsense/],
+      [running("--arrivals-file", "/no/such/file"), /--arrivals-file \/no\/such\/file cannot be read/],
+      [running("--images", "/no/such/folder"), /image folder \/no\/such\/folder cannot be read/],
+    ] as const) {
+      const { code, stderr } = await load(words);
+      expect(stderr).toMatch(message);
+      expect(stderr).not.toMatch(/unexpected/);
+      expect(code).toBe(2);
+    }
+  });
+});
