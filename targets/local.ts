@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startLocalCluster } from "../loadgen/local-cluster";
 import type { LoadClient } from "../loadgen/load-spec";
+import { toConfigPbtxt } from "../model-repo/config-pbtxt";
 import type { Variant } from "../model-repo/variant";
 import { writeRepository } from "../model-repo/write-repository";
 import { lawAssumptions, payloadBytesOf, serviceLawFor } from "../serving-model/t4";
@@ -11,6 +12,9 @@ import { capacityPerS } from "../serving-model/truth";
 import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget, TargetEndpoints } from "../tuning/target";
 import type { ServerControl } from "../tuning/trial";
+import { canonicalJson, sha256Hex } from "../tuning/results/canonical";
+import { lawToJson } from "../tuning/results/manifest";
+import packageJson from "../package.json";
 import { dilationFor, probeHostCapacity } from "./host-capacity";
 import { LocalServer } from "./local-server";
 import { writeProbeModel } from "./probe-model";
@@ -157,7 +161,10 @@ export async function openLocalTarget(
       simulated: true,
       serverName: "local-triton",
       serverVersion: "simulated T4",
-      identity: "local-triton simulated-t4",
+      identity: `local-triton ${packageJson.version} simulated-t4`,
+      // There is no model file: the law of its service times stands in its place.
+      modelHash: (variant) =>
+        sha256Hex(canonicalJson({ config: toConfigPbtxt(variant), law: lawToJson(serviceLawFor(variant)) })),
       control,
       load: client,
       facts: { wireCeilingPerS: null, clientCeilingPerS: null },
