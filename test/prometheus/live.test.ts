@@ -3,6 +3,7 @@
  * and every query of every panel and rule gives what the trial itself measured.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { adapterRules } from "../../monitoring/autoscaling";
 import { dashboards, type DashboardInput } from "../../monitoring/dashboards";
 import { prometheusUid } from "../../monitoring/data-sources";
 import { loadMetrics, tritonMetrics } from "../../monitoring/metrics";
@@ -275,6 +276,22 @@ describe("a trial on both servers", () => {
       await compare(record, `avg_over_time(${record}[10s])`, checks[record], legend);
     },
   );
+
+  it("the autoscaler's metric is the rate of each server", async () => {
+    const { rules } = adapterRules(windowS) as { rules: [{ seriesQuery: string; metricsQuery: string }] };
+    // The adapter finds pods by these labels, and fills its template like this.
+    const found = await world.prometheus.query(rules[0].seriesQuery, atS);
+    expect(new Set(found.map(({ labels }) => `${labels["namespace"]}/${labels["pod"]}`))).toEqual(
+      new Set(["triton/triton-real", "triton/triton-local"]),
+    );
+    const expr = rules[0].metricsQuery
+      .replace("<<.Series>>", tritonMetrics.requestSuccess)
+      .replace("<<.LabelMatchers>>", 'namespace="triton",pod=~"triton-real|triton-local"')
+      .replace("<<.GroupBy>>", "pod");
+    const rates = await world.prometheus.query(expr, atS);
+    expect(rates.map(({ labels }) => labels["pod"]).sort()).toEqual(["triton-local", "triton-real"]);
+    for (const { value } of rates) expect(Math.abs(value - ratePerS / 2)).toBeLessThan(0.15 * ratePerS);
+  });
 
   it("is named by the annotation while it runs, and by nothing afterwards", async () => {
     expect(running.map(({ labels }) => labels["variant"])).toEqual(["good"]);

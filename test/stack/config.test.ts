@@ -147,6 +147,32 @@ describe("conflicts", () => {
     ],
     ["DCGM with the DaemonSet's driver", { managedDcgm: "true" }, "managedDcgm", /gke-default/],
     [
+      "DCGM in a cluster that is not the stack's",
+      {
+        ...{
+          managedDcgm: "true",
+          driverMode: "gke-default",
+          existingCluster: "shared",
+          conversionVm: "false",
+        },
+        ...{ zones: '["us-central1-a"]' },
+      },
+      "managedDcgm",
+      /not this stack's/,
+    ],
+    [
+      "two that read the same pods",
+      { managedPrometheus: "true" },
+      "managedPrometheus",
+      /monitoring to false/,
+    ],
+    [
+      "a disk that does not hold the retention",
+      { scrapeIntervalS: "1", retentionDays: "400", prometheusDiskGi: "50" },
+      "prometheusDiskGi",
+      /50 GiB do not hold 400 days .* set it to 6\d/,
+    ],
+    [
       "latest driver on Ubuntu",
       { driverMode: "gke-latest", gpuImageType: "UBUNTU_CONTAINERD" },
       "gpuImageType",
