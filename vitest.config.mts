@@ -4,7 +4,13 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
-    exclude: ["**/node_modules/**", "test/**/*.slow.test.ts", "test/engine/**", "test/triton/**", "test/prometheus/**"],
+    exclude: [
+      "**/node_modules/**",
+      "test/**/*.slow.test.ts",
+      "test/engine/**",
+      "test/triton/**",
+      "test/prometheus/**",
+    ],
     pool: "forks",
     // Real processes on a shared machine: one more try in CI, reported as such. On a desk a failure shows at once.
     retry: process.env["CI"] ? 1 : 0,

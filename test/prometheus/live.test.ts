@@ -200,7 +200,7 @@ describe("a trial on both servers", () => {
   beforeAll(async () => {
     const trial = await world.trial({ modelName: "good", shape: constant(ratePerS), measureS }, async () => {
       await new Promise((resolve) => setTimeout(resolve, 5000));
-      running = await world.prometheus.query(built["tuning.json"]!.annotations!.list![0]!.expr!);
+      running = await world.prometheus.query(built["tuning.json"]!.annotations.list![0]!.expr!);
     });
     const fromS = trial.load.measuredFromUnixMs / 1000;
     atS = fromS + measureS - 1;
@@ -310,12 +310,10 @@ describe("a trial on both servers", () => {
       for (const [kind, count] of Object.entries(kinds)) errors[kind] = (errors[kind] ?? 0) + count;
     }
     const { prometheus } = world;
-    const counters = async (expr: string, label: string) =>
-      Object.fromEntries(
-        (await prometheus.query(expr))
-          .filter(({ value }) => value > 0)
-          .map(({ labels, value }) => [labels[label], value]),
-      );
+    const counters = async (expr: string, label: string): Promise<Record<string, number>> => {
+      const above = (await prometheus.query(expr)).filter(({ value }) => value > 0);
+      return Object.fromEntries(above.map(({ labels, value }) => [labels[label] ?? "", value]));
+    };
     const positive = Object.fromEntries(Object.entries(totals).filter(([, count]) => count > 0));
     expect(await counters(loadMetrics.requests, "outcome")).toEqual(positive);
     expect(await counters(loadMetrics.errors, "kind")).toEqual(errors);

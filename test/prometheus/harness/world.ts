@@ -265,7 +265,7 @@ export class World {
   }
 
   private async deploy(): Promise<void> {
-    const { real, local, load } = this.ports;
+    const { local, load } = this.ports;
     this.startTs("local-triton", "local-triton/main.ts", [
       ...["--model-repository", join(this.folder, "models"), "--model-control-mode", "explicit"],
       ...this.modelNames.flatMap((name) => ["--load-model", name]),
