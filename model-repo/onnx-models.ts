@@ -29,6 +29,8 @@ const manifestSchema = z.looseObject({
         }),
         output: z.looseObject({ name: z.string(), classes: z.number().int().positive() }),
         labelsFile: z.string().min(1).nullable(),
+        /** Comparison with the model that it was made of; null: it was made of none. */
+        accuracy: z.unknown(),
       }),
     )
     .min(1),
@@ -70,7 +72,7 @@ export function readOnnxModels(folder: string): OnnxModels {
     artefacts: manifest.artefacts.map((entry) => ({
       name: entry.name,
       platform: "onnxruntime_onnx",
-      precision: entry.precision,
+      precision: entry.precision === "fp32" && entry.accuracy === null ? "original" : entry.precision,
       builtMaxBatchSize: null,
       input: {
         name: entry.input.name,

@@ -51,11 +51,11 @@ async function prepareOnnx(options: TuneOptions): Promise<LocalTarget> {
     variantsFile !== null
       ? variantsOfArtefacts(await readVariantsFile(variantsFile), artefactOf)
       : (options.variants?.map((name) => named(name, all)) ?? all);
-  const unconverted = all.find(({ artefact }) => artefact.precision === "fp32");
+  const unconverted = all.find(({ artefact }) => artefact.precision === "original");
   const reference =
     options.reference !== null
       ? named(options.reference, [...variants, ...all])
-      : (unconverted ?? `${models.folder} has no model of precision FP32; name a variant with --reference`);
+      : (unconverted ?? `${models.folder} has no unconverted model; name a variant with --reference`);
   const served =
     typeof reference === "string" || variants.includes(reference) ? variants : [...variants, reference];
   return {

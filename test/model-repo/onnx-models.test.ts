@@ -22,7 +22,7 @@ describe("prepared ONNX models", () => {
       {
         name: "net_fp32",
         platform: "onnxruntime_onnx",
-        precision: "fp32",
+        precision: "original",
         builtMaxBatchSize: null,
         input: { name: "input", type: "FP32", dims: [4, 4, 3], format: "FORMAT_NHWC" },
         output: { name: "probabilities", type: "FP32", dims: [10], format: null },

@@ -86,7 +86,7 @@ describe("accuracy through the serving API", () => {
       preparedModels({
         tiny_fp32: { precision: "FP32" },
         tiny_int8: { precision: "INT8", weight: coarse },
-        tiny_bytes: { precision: "FP32", inputType: "UINT8" },
+        tiny_bytes: { precision: "FP32", inputType: "UINT8", isConverted: true },
         tiny_swapped: { precision: "INT8", weight: swappedWeight },
       }),
     );
