@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+import { join, sep } from "node:path";
 import * as gcp from "@pulumi/gcp";
 import * as pulumi from "@pulumi/pulumi";
 import { conversionScript } from "./conversion-vm-script";
@@ -30,8 +32,15 @@ export interface ConversionVmArgs {
   /** Container image that converts; same month as the serving image. */
   readonly converterImage: string;
   readonly planObject: string;
-  /** Folder of the convert package, uploaded as a zip. */
+  /** Folder of the convert package; its code and requirements are uploaded as a zip. */
   readonly packageFolder: string;
+  /** Requirements file of the package that is installed in the container first; null for none. */
+  readonly requirements: string | null;
+  /** Address of the model; only gs:// ones are fetched here, with the VM's identity. Null for the package's default. */
+  readonly modelSource: string | null;
+  /** gs:// folder of images, or a folder of the bucket. */
+  readonly calibrationImages: string;
+  readonly heldOutImages: string;
   readonly artefacts: readonly string[];
   readonly variants: readonly { readonly name: string; readonly artefact: string }[];
   readonly labels: Readonly<Record<string, string>>;
@@ -42,6 +51,22 @@ const imageProject = "deeplearning-platform-release";
 
 /** Object that holds the convert package. */
 const packageObject = "conversion/package.zip";
+
+/**
+ * The package under its name, `convert/`: code and requirements alone, so that caches which a local run leaves behind do not
+ * make a new object.
+ */
+export function packageArchive(folder: string): pulumi.asset.AssetArchive {
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((file) => file.split(sep).join("/"))
+    .filter((file) => /^[^.]+\.py$|^requirements\/\w+\.txt$/.test(file))
+    .sort();
+  return new pulumi.asset.AssetArchive(
+    Object.fromEntries(
+      files.map((file) => [`convert/${file}`, new pulumi.asset.FileAsset(join(folder, file))]),
+    ),
+  );
+}
 
 /** Driver installation at first boot takes 3 to 5 minutes. */
 const driverWaitS = 900;
@@ -61,7 +86,7 @@ export class ConversionVm extends pulumi.ComponentResource {
       {
         bucket: args.bucketName,
         name: packageObject,
-        source: new pulumi.asset.FileArchive(args.packageFolder),
+        source: packageArchive(args.packageFolder),
       },
       { parent: this },
     );
@@ -103,6 +128,8 @@ export class ConversionVm extends pulumi.ComponentResource {
           "install-nvidia-driver": "True",
           "enable-oslogin": "TRUE",
           "block-project-ssh-keys": "TRUE",
+          // The script's output goes to the serial console, and from there to Cloud Logging.
+          "serial-port-logging-enable": "TRUE",
           ...(args.jupyterLab ? { "proxy-mode": "service_account" } : {}),
           // As metadata: the instance's own startup-script property would replace the VM at every edit.
           "startup-script": pulumi.output(args.bucketName).apply((bucket) =>
@@ -112,6 +139,10 @@ export class ConversionVm extends pulumi.ComponentResource {
               image: args.converterImage,
               planObject: args.planObject,
               packageObject,
+              requirements: args.requirements,
+              modelSource: args.modelSource,
+              calibrationImages: args.calibrationImages,
+              heldOutImages: args.heldOutImages,
               artefacts: args.artefacts,
               variants: args.variants,
               driverWaitS,

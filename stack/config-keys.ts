@@ -214,6 +214,25 @@ export const configKeys = {
   ),
 
   // Conversion
+  model: nameOrObject(
+    "resnet50",
+    "Model to convert: resnet50 (Keras, ImageNet weights) or an object {source, ...}; docs/conversion.md lists its fields.",
+  ),
+  calibrationImages: text(
+    "",
+    "gs:// folder of photographs for INT8; empty is calibration/ in the model bucket.",
+  ),
+  calibrationCount: integer(1, 100_000, 500, "How many of them are used, spread evenly; fewer is an error."),
+  heldOutImages: text(
+    "",
+    "gs:// folder of photographs that accuracy is measured on; empty is held-out/ in the model bucket.",
+  ),
+  heldOutCount: integer(
+    1,
+    100_000,
+    100,
+    "How many of them are used; none at all leaves accuracy unmeasured.",
+  ),
   conversionVm: flag(true, "Create the conversion VM."),
   conversionMachineType: text("n1-standard-8", "Machine of the conversion VM."),
   conversionDiskGb: integer(100, 2000, 200, "Boot disk of the conversion VM, GB."),

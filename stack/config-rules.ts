@@ -2,6 +2,7 @@ import { smallestReadinessBudgetS } from "../components/triton-startup";
 import type { ConfigKey } from "./config-keys";
 import type { StackConfig } from "./derived-config";
 import { clusterRules } from "./rules/cluster-rules";
+import { conversionRules } from "./rules/conversion-rules";
 import { gpuRules } from "./rules/gpu-rules";
 import { imageRules } from "./rules/image-rules";
 import { loadRules } from "./rules/load-rules";
@@ -78,4 +79,5 @@ export const configRules: readonly ConfigRule[] = [
   ...servingRules,
   ...loadRules,
   ...monitoringRules,
+  ...conversionRules,
 ];

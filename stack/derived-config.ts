@@ -5,12 +5,17 @@ import { diskSizeGi } from "../monitoring/storage";
 import type { ConfigValues } from "./config-keys";
 import { loadSize, requestBytes } from "./load-sizing";
 import { machineShape } from "./machines";
+import { converterRequirements, type SourceModel } from "./source-model";
 import type { StackVariants } from "./variants";
 import { acceleratorZones } from "./zones";
 
 /** Everything that follows from the keys. */
 export interface DerivedConfig {
   readonly variants: StackVariants;
+  /** The key `model`, read. */
+  readonly sourceModel: SourceModel;
+  /** Requirements file that the converter installs; null for none. */
+  readonly converterRequirements: string | null;
   /** Deletion protection of cluster, bucket and disks. */
   readonly protect: boolean;
   /** Zones with the GPU type that the table and `acceleratorZones` know in the region. */
@@ -42,7 +47,11 @@ export interface DerivedConfig {
 export interface StackConfig extends ConfigValues, DerivedConfig {}
 
 /** Computes what follows from the keys; never fails, so that the rules can look at it even when something is wrong. */
-export function deriveConfig(values: ConfigValues, variants: StackVariants): StackConfig {
+export function deriveConfig(
+  values: ConfigValues,
+  variants: StackVariants,
+  sourceModel: SourceModel,
+): StackConfig {
   const knownZones = acceleratorZones(values.gpuType, values.region, values.acceleratorZones);
   const zonesUsed = values.zones.length > 0 ? values.zones : knownZones;
   const prefix = values.namespacePrefix;
@@ -60,6 +69,8 @@ export function deriveConfig(values: ConfigValues, variants: StackVariants): Sta
   return {
     ...values,
     variants,
+    sourceModel,
+    converterRequirements: converterRequirements(values.artefactPath, sourceModel),
     protect:
       values.deletionProtection === "on" ||
       (values.deletionProtection === "by-environment" && values.environment === "prod"),

@@ -6,6 +6,7 @@ import { InvalidVariantError } from "../model-repo/validate-variant";
 import { variantFromObject } from "../model-repo/variant-from-object";
 import type { Variant } from "../model-repo/variant";
 import type { ConfigValues } from "./config-keys";
+import type { SourceModel } from "./source-model";
 
 /** The variants of a stack. */
 export interface StackVariants {
@@ -71,11 +72,23 @@ export function variantFiles(variant: Variant): Readonly<Record<string, string>>
 
 const labelsFolder = join(__dirname, "..", "model-repo", "labels");
 
+/** What a conversion works with beside the variants; field names are the plan's. */
+export interface ConversionSettings {
+  readonly image: string;
+  readonly gpuType: string;
+  readonly model: SourceModel;
+  /** Images that INT8 is calibrated with, and images that accuracy is measured on. */
+  readonly calibration: ImageSet;
+  readonly heldOut: ImageSet;
+}
+
+interface ImageSet {
+  readonly source: string;
+  readonly count: number;
+}
+
 /** The conversion plan as JSON: which artefacts to make, and which variants each is for. */
-export function conversionPlan(
-  variants: readonly Variant[],
-  conversion: { image: string; gpuType: string },
-): string {
+export function conversionPlan(variants: readonly Variant[], conversion: ConversionSettings): string {
   const artefacts = artefactsOf(variants).map((artefact) => ({
     ...artefact,
     // Engines are built ahead for the batch sizes that will be served.

@@ -24,12 +24,16 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--model", help="fetched copy of the plan's model.source")
     parser.add_argument("--calibration", help="fetched copy of the plan's calibration images")
     parser.add_argument("--held-out", help="fetched copy of the plan's held-out images")
+    parser.add_argument(
+        "--without-held-out", action="store_true", help="measure no accuracy, although the plan names held-out images"
+    )
     return parser.parse_args(words)
 
 
 def _with_copies(plan: Plan, options: argparse.Namespace) -> Plan:
     """The plan, looking at what was fetched for it."""
-    calibration, held_out = plan.calibration, plan.held_out
+    calibration = plan.calibration
+    held_out = None if options.without_held_out else plan.held_out
     return replace(
         plan,
         model=replace(plan.model, source=options.model) if options.model else plan.model,

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import * as components from "../../components";
 import { conversionPlanObject } from "../../components/model-repository";
 import type { StackConfig } from "../derived-config";
-import { artefactsOf, conversionPlan, variantFiles } from "../variants";
+import { artefactsOf, conversionPlan, variantFiles, type ConversionSettings } from "../variants";
 import type { Project } from "./project";
 
 /** Folder of the model repository in the bucket. */
@@ -32,7 +32,7 @@ export function createModels(
       existingBucket: config.existingBucket || undefined,
       prefix: repositoryPrefix,
       models: variants.map((variant) => ({ name: variant.name, files: variantFiles(variant) })),
-      conversionPlan: conversionPlan(variants, { image: config.converter, gpuType: config.gpuType }),
+      conversionPlan: conversionPlan(variants, conversionSettings(config)),
       protect: config.protect,
       labels: config.resourceLabels,
     },
@@ -60,6 +60,22 @@ function inNameOrder({ variants }: StackConfig): StackConfig["variants"]["reposi
   return [...variants.repository].sort((a, b) => a.name.localeCompare(b.name));
 }
 
+/** Folders of images in the model bucket, used unless others are named. */
+const imageFolders = { calibration: "calibration", heldOut: "held-out" } as const;
+
+function conversionSettings(config: StackConfig): ConversionSettings {
+  return {
+    image: config.converter,
+    gpuType: config.gpuType,
+    model: config.sourceModel,
+    calibration: {
+      source: config.calibrationImages || imageFolders.calibration,
+      count: config.calibrationCount,
+    },
+    heldOut: { source: config.heldOutImages || imageFolders.heldOut, count: config.heldOutCount },
+  };
+}
+
 function conversionVmArgs(
   config: StackConfig,
 ): Omit<components.ConversionVmArgs, "network" | "serviceAccount" | "bucketName"> {
@@ -79,6 +95,10 @@ function conversionVmArgs(
     converterImage: config.converter,
     planObject: conversionPlanObject,
     packageFolder,
+    requirements: config.converterRequirements,
+    modelSource: config.sourceModel === "resnet50" ? null : config.sourceModel.source,
+    calibrationImages: config.calibrationImages || imageFolders.calibration,
+    heldOutImages: config.heldOutImages || imageFolders.heldOut,
     artefacts: artefactsOf(variants).map((artefact) => artefact.name),
     variants: variants.map((variant) => ({ name: variant.name, artefact: variant.artefact.name })),
     labels: config.resourceLabels,

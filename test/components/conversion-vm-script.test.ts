@@ -17,16 +17,26 @@ const input: ConversionScriptInput = {
     { name: "original", artefact: "original" },
     { name: "tftrt_fp16", artefact: "tftrt_fp16_bs64" },
   ],
+  requirements: null,
+  modelSource: null,
+  calibrationImages: "calibration",
+  heldOutImages: "gs://elsewhere/held-out",
   driverWaitS: 1,
 };
 
-it("passes shellcheck", () => {
-  const checked = spawnSync("shellcheck", ["-"], { input: conversionScript(input), encoding: "utf8" });
-  if (checked.error !== undefined)
-    throw new Error("shellcheck is needed: apt-get install shellcheck", { cause: checked.error });
-  expect(checked.stdout).toBe("");
-  expect(checked.status).toBe(0);
-});
+it.each([{}, { requirements: "local.txt", modelSource: "gs://mine/m.onnx" }])(
+  "passes shellcheck: %j",
+  (change) => {
+    const checked = spawnSync("shellcheck", ["-"], {
+      input: conversionScript({ ...input, ...change }),
+      encoding: "utf8",
+    });
+    if (checked.error !== undefined)
+      throw new Error("shellcheck is needed: apt-get install shellcheck", { cause: checked.error });
+    expect(checked.stdout).toBe("");
+    expect(checked.status).toBe(0);
+  },
+);
 
 it.each([
   ["bucket", { bucket: "a b" }],
@@ -37,6 +47,10 @@ it.each([
   ["artefact", { artefacts: ["a\nb"] }],
   ["artefact", { artefacts: ["-rf"] }],
   ["variant", { variants: [{ name: "a'b", artefact: "original" }] }],
+  ["model source", { modelSource: "gs://b/$(id)" }],
+  ["calibration images", { calibrationImages: "gs://b/a b" }],
+  ["held-out images", { heldOutImages: "../x" }],
+  ["requirements", { requirements: "a;b" }],
 ])("refuses a %s that a shell would interpret: %j", (what, change) => {
   expect(() => conversionScript({ ...input, ...change })).toThrow(new RegExp(`^${what} `));
 });
@@ -84,7 +98,7 @@ describe("run", () => {
   const states = (lines: readonly string[]) =>
     lines
       .filter((line) => line.startsWith("status "))
-      .map((line) => JSON.parse(line.slice(7)) as { state: string; step: string });
+      .map((line) => JSON.parse(line.slice(7)) as { state: string; step: string; failed: string[] });
 
   it("converts each artefact, publishes each variant, keeps the log and stops the machine", () => {
     const { code, lines } = run();
@@ -123,12 +137,108 @@ describe("run", () => {
     expect(lines.filter((line) => line.includes("gs://models-1234567/models/"))).toHaveLength(2);
   });
 
-  it("reports the step that failed, publishes nothing, and stops the machine", () => {
-    tool("docker", '[ "$1" != run ] || { echo "CUDA out of memory"; exit 3; }');
+  it("makes and publishes the others when one artefact fails, keeps its explanation, and stops the machine", () => {
+    tool(
+      "docker",
+      `[ "$1" = run ] || exit 0
+      case "$*" in
+        *tftrt*) echo "CUDA out of memory"; echo {} > "$W/output/failure.json"; exit 3 ;;
+        *) mkdir -p "$W/output/1"; echo {} > "$W/output/manifest.json" ;;
+      esac`,
+    );
     const { code, output, lines } = run();
-    expect(code).toBe(3);
+    expect(code).toBe(1);
     expect(output).toContain("CUDA out of memory");
-    expect(states(lines).at(-1)).toMatchObject({ state: "failed", step: "convert original" });
+    expect(states(lines).at(-1)).toMatchObject({
+      state: "failed",
+      step: "convert tftrt_fp16_bs64",
+      failed: ["tftrt_fp16_bs64"],
+    });
+    expect(lines.filter((line) => line.includes("conversion/failures"))).toEqual([
+      expect.stringMatching(
+        /failure\.json gs:\/\/models-1234567\/conversion\/failures\/tftrt_fp16_bs64\.json /,
+      ),
+    ]);
+    const published = lines.filter((line) => line.includes("gs://models-1234567/models/"));
+    expect(published).toHaveLength(1);
+    expect(published[0]).toContain("models/original/1");
+    expect(lines.at(-2)).toBe("shutdown -h now");
+  });
+
+  it("reports an artefact whose upload fails as failed", () => {
+    tool("gcloud", `case "$*" in *output/1*) exit 1;; esac`);
+    const { code, output, lines } = run();
+    expect(code).toBe(1);
+    expect(output).toContain("original: FAILED");
+    expect(lines.filter((line) => line.includes("artefacts/original/manifest.json gs://"))).toEqual([]);
+    expect(lines.filter((line) => line.includes("gs://models-1234567/models/"))).toEqual([]);
+  });
+
+  it("fetches images and, from a bucket, the model, and hands them over", () => {
+    tool(
+      "gcloud",
+      `case "$*" in *rsync*held-out*) echo x > "$W/inputs/held-out/a.jpg";; esac
+      if [ "$2" = cp ] && [ "$3" = - ]; then echo "status $(cat)" >> "${calls}"; exit 0; fi`,
+    );
+    const { code, lines } = run({ modelSource: "gs://mine/resnet/saved_model/" });
+    expect(code).toBe(0);
+    expect(states(lines).map(({ step }) => step)).toContain("fetch the model gs://mine/resnet/saved_model");
+    const [conversion] = lines.filter((line) => line.startsWith("docker run"));
+    expect(conversion).toContain("--model /work/inputs/model/saved_model ");
+    expect(conversion).toContain("--calibration /work/inputs/calibration --held-out /work/inputs/held-out");
+    const fetched = lines.filter((line) => line.startsWith("gcloud") && line.includes("/inputs/"));
+    expect(fetched.map((line) => /gs:\/\/\S+/.exec(line)?.[0])).toEqual([
+      "gs://mine/resnet/saved_model",
+      "gs://models-1234567/calibration",
+      "gs://elsewhere/held-out",
+    ]);
+  });
+
+  it("leaves the model to the package when it is on the web, and goes without images that are not there", () => {
+    tool(
+      "gcloud",
+      'case "$*" in *rsync*inputs*) echo "ERROR: The following URLs matched no objects" >&2; exit 1;; esac',
+    );
+    const { code, output, lines } = run({ modelSource: "https://example.org/m.zip" });
+    expect(code).toBe(0);
+    expect(output).toContain("calibration: no images in gs://models-1234567/calibration");
+    const [conversion] = lines.filter((line) => line.startsWith("docker run"));
+    expect(conversion).not.toContain("--model");
+    expect(conversion).toContain("--without-held-out");
+  });
+
+  it("ends when images may not be read, and says whom to let", () => {
+    tool(
+      "gcloud",
+      'case "$*" in *elsewhere*) echo "HTTPError 403: no storage.objects.list access" >&2; exit 1;; esac',
+    );
+    const { code, output, lines } = run();
+    expect(code).toBe(1);
+    expect(output).toContain("gs://elsewhere/held-out cannot be read. Grant roles/storage.objectViewer");
+    expect(lines.filter((line) => line.startsWith("docker run"))).toEqual([]);
+  });
+
+  it("installs what the container lacks, checked by hash", () => {
+    const { lines } = run({ requirements: "local.txt" });
+    const [install, ...conversions] = lines.filter((line) => line.startsWith("docker run"));
+    expect(install).toMatch(
+      /pip install .*--require-hashes .*\/work\/package\/convert\/requirements\/local\.txt$/,
+    );
+    expect(conversions[0]).toContain("PYTHONPATH=/work/package:/work/site");
+  });
+
+  it("ends when what the container lacks cannot be installed", () => {
+    tool("docker", 'case "$*" in *pip*) exit 1;; esac');
+    const { code, lines } = run({ requirements: "local.txt" });
+    expect(code).toBe(1);
+    expect(states(lines).at(-1)).toMatchObject({ state: "failed", step: "install local.txt" });
+  });
+
+  it("stops the machine after a failure before the first artefact", () => {
+    tool("docker", "exit 1");
+    const { code, lines } = run();
+    expect(code).toBe(1);
+    expect(states(lines).at(-1)).toMatchObject({ state: "failed", failed: [] });
     expect(lines.filter((line) => line.includes("gs://models-1234567/models/"))).toEqual([]);
     expect(lines.at(-2)).toBe("shutdown -h now");
   });

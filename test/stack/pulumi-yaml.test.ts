@@ -38,7 +38,7 @@ it.each(Object.keys(configKeys) as ConfigKey[])(
 
 it("leaves only keys without a type that take a name or an object", () => {
   const untyped = Object.keys(project.config).filter((key) => project.config[key]?.type === undefined);
-  expect(untyped).toEqual(["variant", "repositoryVariants"]);
+  expect(untyped).toEqual(["variant", "repositoryVariants", "model"]);
 });
 
 describe.each(["dev", "prod"])("Pulumi.%s.yaml", (stack) => {

@@ -70,7 +70,9 @@ def artefacts(with_resnet50: bool) -> tuple[LocalArtefact, ...]:
 def inputs_hash(with_resnet50: bool = False) -> str:
     """What the result depends on; the same inputs are not converted again."""
     photos = [(photo.package.sha256, photo.member) for photo in (*CALIBRATION, *HELD_OUT)]
-    return canonical_hash([__version__, WEIGHTS.sha256, photos, versions(), [asdict(a) for a in artefacts(with_resnet50)]])
+    return canonical_hash(
+        [__version__, WEIGHTS.sha256, photos, versions(), [asdict(a) for a in artefacts(with_resnet50)]]
+    )
 
 
 def versions() -> dict[str, str]:

@@ -86,7 +86,13 @@ def plan_json(**changes: Any) -> dict[str, Any]:
         "batchSizes": [4],
     }
     entry.update(changes.pop("artefact", {}))
-    return {"schemaVersion": 1, "image": "nvcr.io/x:25.02", "gpuType": "nvidia-tesla-t4", "artefacts": [entry], **changes}
+    return {
+        "schemaVersion": 1,
+        "image": "nvcr.io/x:25.02",
+        "gpuType": "nvidia-tesla-t4",
+        "artefacts": [entry],
+        **changes,
+    }
 
 
 def small_network(

@@ -46,9 +46,7 @@ def test_same_answers_agree() -> None:
         (np.array(1.0), "output", r"shape \[\]"),
     ],
 )
-def test_unusable_answers(
-    answers: np.ndarray[tuple[int, ...], np.dtype[np.float64]], kind: str, message: str
-) -> None:
+def test_unusable_answers(answers: np.ndarray[tuple[int, ...], np.dtype[np.float64]], kind: str, message: str) -> None:
     with pytest.raises(ConversionError, match=message) as caught:
         check_probabilities(answers, 2, "small")
     assert caught.value.kind == kind

@@ -50,7 +50,9 @@ def test_broken_image_is_named(photos: Path, damage: str) -> None:
 
 
 def test_fewer_than_asked(photos: Path) -> None:
-    with pytest.raises(ConversionError, match=r"5 calibration images were asked for, but there are 3\. Add 2 images, or ask for 3"):
+    with pytest.raises(
+        ConversionError, match=r"5 calibration images were asked for, but there are 3\. Add 2 images, or ask for 3"
+    ):
         choose_images(list_images(photos, "calibration"), 5, "calibration")
 
 

@@ -91,7 +91,9 @@ def test_known_photographs_of_the_packages(prepared: Path) -> None:
 
 
 def test_calibration_and_held_out_images_are_different(prepared: Path, manifest: dict[str, Any]) -> None:
-    names = {folder: {p.name for p in (prepared / "images" / folder).iterdir()} for folder in ("calibration", "held-out")}
+    names = {
+        folder: {p.name for p in (prepared / "images" / folder).iterdir()} for folder in ("calibration", "held-out")
+    }
     assert not names["calibration"] & names["held-out"]
     assert (len(names["calibration"]), len(names["held-out"])) == (120, 40)
     assert manifest["calibration"]["images"] == 120
@@ -184,6 +186,8 @@ def test_runs_without_anything_but_its_own_requirements() -> None:
     """TensorFlow is for tests and for SavedModels; the local preparation must not need it."""
     code = "import sys; sys.modules['tensorflow'] = None; import convert.local.prepare, convert.run, convert.build_onnx"
     done = subprocess.run(
-        [sys.executable, "-c", code], env={"PYTHONPATH": str(PROJECT / "model-repo"), "PYTHONDONTWRITEBYTECODE": "1"}, check=False
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(PROJECT / "model-repo"), "PYTHONDONTWRITEBYTECODE": "1"},
+        check=False,
     )
     assert done.returncode == 0

@@ -90,7 +90,9 @@ def test_unknown_artefact_lists_the_known() -> None:
         parse_plan(plan_json()).artefact("big")
 
 
-@pytest.mark.parametrize(("text", "message"), [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "not a JSON object")])
+@pytest.mark.parametrize(
+    ("text", "message"), [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "not a JSON object")]
+)
 def test_unreadable_file(tmp_path: Path, text: str | None, message: str) -> None:
     path = tmp_path / "plan.json"
     if text is not None:

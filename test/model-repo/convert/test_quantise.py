@@ -66,7 +66,7 @@ def test_batch_stays_open(pixels: Any) -> None:
 
 def test_nothing_to_quantise(pixels: Any) -> None:
     nodes = [helper.make_node("Exp", ["input"], ["y"])]
-    shape = ["N", SIZE, SIZE, 3]
+    shape: list[int | str] = ["N", SIZE, SIZE, 3]
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("input", "y")]
     graph = helper.make_graph(nodes, "g", values[:1], values[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)

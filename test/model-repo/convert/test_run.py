@@ -43,7 +43,7 @@ class Trtexec:
         self.calls: list[dict[str, str]] = []
 
     def __call__(self, arguments: Sequence[str]) -> tuple[int, str]:
-        options = dict((*argument.split("=", 1), "")[:2] for argument in arguments)
+        options = {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
         self.calls.append(options)
         banner = f"&&&& RUNNING TensorRT.trtexec [TensorRT {self.version}]\n"
         if "--onnx" in options:
@@ -168,11 +168,21 @@ def failure(out: Path) -> dict[str, Any]:
             "9 calibration images were asked for, but there are 3",
         ),
         ({"model": {**MODEL, "source": "MODEL", "inputTensor": "x"}}, {}, "tensor-name", "inputs are data"),
-        ({"model": {**MODEL, "source": "MODEL", "scores": "probabilities"}}, {}, "output", "not answer with probabilities"),
+        (
+            {"model": {**MODEL, "source": "MODEL", "scores": "probabilities"}},
+            {},
+            "output",
+            "not answer with probabilities",
+        ),
         ({"model": {**MODEL, "source": "MODEL", "scale": 1e38}}, {}, "nan", "original model answers .* with NaN"),
         ({"model": {**MODEL, "source": "MODEL", "checksum": "md5:" + "0" * 32}}, {}, "checksum", "has md5"),
         ({"gpuType": "nvidia-l4"}, ENGINE, "gpu", r"Tesla T4 has compute capability 7\.5, but nvidia-l4 \(8\.9\)"),
-        ({}, {"platform": "tensorflow_savedmodel", "precision": "original"}, "model", "is ONNX, but small is a SavedModel"),
+        (
+            {},
+            {"platform": "tensorflow_savedmodel", "precision": "original"},
+            "model",
+            "is ONNX, but small is a SavedModel",
+        ),
     ],
 )
 def test_refusals_leave_an_explanation(

@@ -36,7 +36,9 @@ def close(a: Any, b: Any) -> None:
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 @pytest.mark.parametrize("channels", ["RGB", "BGR"])
-@pytest.mark.parametrize(("mean", "scale"), [((127.0,), (1 / 64,)), ((120.0, 110.0, 100.0), (0.01, 0.02, 0.03)), ((0.0,), (1.0,))])
+@pytest.mark.parametrize(
+    ("mean", "scale"), [((127.0,), (1 / 64,)), ((120.0, 110.0, 100.0), (0.01, 0.02, 0.03)), ((0.0,), (1.0,))]
+)
 def test_front_equals_preparation_by_hand(
     layout: Any, channels: Any, mean: tuple[float, ...], scale: tuple[float, ...]
 ) -> None:

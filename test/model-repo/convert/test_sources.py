@@ -22,7 +22,7 @@ MODEL = Model(source="")
 class Handler(http.server.BaseHTTPRequestHandler):
     requests = 0
 
-    def do_GET(self) -> None:  # noqa: N802
+    def do_GET(self) -> None:
         Handler.requests += 1
         if self.path == "/gone":
             self.send_error(404, "Not Found")
@@ -91,8 +91,11 @@ def test_web_failures(web: str, tmp_path: Path) -> None:
 
 
 def test_bucket_folder_and_object(gcloud: Path, tmp_path: Path) -> None:
-    script(gcloud, f'echo "$*" >> {tmp_path}/calls\nfor last; do :; done\nfor a; do case $a in gs://*) n=${{a##*/}};; esac; done\n'
-    'case "$2" in cp) echo x > "$4/$n";; rsync) echo x > "$5/a.jpg";; esac')
+    script(
+        gcloud,
+        f'echo "$*" >> {tmp_path}/calls\nfor last; do :; done\nfor a; do case $a in gs://*) n=${{a##*/}};; esac; done\n'
+        'case "$2" in cp) echo x > "$4/$n";; rsync) echo x > "$5/a.jpg";; esac',
+    )
     folder = local_copy("gs://b/images", tmp_path / "d", "images")
     assert [path.name for path in folder.iterdir()] == ["a.jpg"]
     assert local_copy("gs://b/m.zip", tmp_path / "d", "the model").is_file()
@@ -171,7 +174,9 @@ def test_archive_that_leaves_its_folder(tmp_path: Path) -> None:
     assert not (tmp_path / "escaped").exists()
 
 
-@pytest.mark.parametrize(("name", "message"), [("m.zip", "is broken"), ("m.tar.gz", "is broken"), ("m.txt", "neither a SavedModel")])
+@pytest.mark.parametrize(
+    ("name", "message"), [("m.zip", "is broken"), ("m.tar.gz", "is broken"), ("m.txt", "neither a SavedModel")]
+)
 def test_broken_or_other_files(tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / name).write_bytes(b"text")
     with pytest.raises(ConversionError, match=message):

@@ -138,7 +138,9 @@ def test_newer_tensorflow_is_refused(source: Path, tmp_path: Path) -> None:
     def newer(proto: Any) -> None:
         proto.meta_graphs[0].meta_info_def.tensorflow_version = "2.19.1"
 
-    with pytest.raises(ConversionError, match=r"written by TensorFlow 2\.19\.1; converter and server have 2\.17") as caught:
+    with pytest.raises(
+        ConversionError, match=r"written by TensorFlow 2\.19\.1; converter and server have 2\.17"
+    ) as caught:
         saved_model.load_model(edited(source, tmp_path / "m", newer), MODEL, SAVED)
     assert caught.value.kind == "tensorflow-version"
 
