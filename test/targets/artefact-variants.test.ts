@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { findArtefact } from "../../model-repo/catalogue";
+import { findArtefact, variantWords } from "../../model-repo/catalogue";
 import { InvalidVariantError } from "../../model-repo/validate-variant";
 import { variantsOfArtefacts } from "../../targets/artefact-variants";
 import { parseVariantsFile } from "../../targets/variants-file";
+import { defaultLimits } from "../../tuning/accuracy/limits";
 
 const read = (text: string) => variantsOfArtefacts(parseVariantsFile(text, "v.yaml"), findArtefact);
 
@@ -15,6 +18,32 @@ function problems(text: string): string[] {
   }
   throw new Error("it was accepted");
 }
+
+describe("docs/variants.md", () => {
+  const guide = readFileSync(join(__dirname, "../../docs/variants.md"), "utf8");
+  const [plans = "", served = ""] = [...guide.matchAll(/```yaml\n([^]*?)```/g)].map(([, text]) => text);
+
+  it("has examples that can be used", () => {
+    expect(read(plans).map(({ name, instanceCount }) => [name, instanceCount])).toEqual([
+      ["plans_1", 1],
+      ["plans_2", 2],
+      ["plans_2_quick", 2],
+    ]);
+    expect(parseVariantsFile(served, "v.yaml").map(({ precision }) => precision)).toEqual([
+      "original",
+      "fp16",
+      "int8",
+    ]);
+  });
+
+  it("names every group, variant, option and limit", () => {
+    for (const word of variantWords) expect(guide).toContain(`\`${word}\``);
+    for (const [precision, limits] of Object.entries(defaultLimits))
+      expect(guide).toContain(
+        `| ${precision} | ${limits.top1Agreement * 100} % | ${limits.top5Agreement * 100} % | ${limits.maxDifference} | ${limits.meanDifference} |`,
+      );
+  });
+});
 
 describe("variants of known artefacts", () => {
   it("take what is left out from the artefact and the documents", () => {
