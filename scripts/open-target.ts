@@ -48,9 +48,23 @@ export interface PreparedTarget {
 
 /** Finds out what can be measured, before anything is written or started. @throws TargetError, InvalidVariantError */
 export async function prepareTarget(options: TuneOptions, imageFolder: string): Promise<PreparedTarget> {
-  if (options.stack !== null) return prepareStack(options, options.stack);
-  if (options.triton !== null) return prepareAddresses(options, options.triton);
+  if (options.stack !== null) return enough(options, await prepareStack(options, options.stack));
+  if (options.triton !== null) return enough(options, await prepareAddresses(options, options.triton));
   return { ...nothingElse, servers: null, ...(await prepareLocal(options, imageFolder)) };
+}
+
+/** As many servers as --replicas asks for. */
+async function enough({ replicas, stack }: TuneOptions, prepared: PreparedTarget): Promise<PreparedTarget> {
+  const wanted = Math.max(1, ...(replicas ?? []));
+  const found = prepared.servers?.addresses.length ?? 1;
+  if (found >= wanted) return prepared;
+  await prepared.close();
+  throw new TargetError(
+    `--replicas asks for ${wanted} servers, ${found} ${found === 1 ? "is" : "are"} there: ` +
+      (stack === null
+        ? "name as many with --triton A,B"
+        : `pulumi config set replicas ${wanted} --stack ${stack} && pulumi up --stack ${stack}`),
+  );
 }
 
 const nothingElse = {

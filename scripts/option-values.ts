@@ -109,6 +109,14 @@ export function urlsOf(text: string, option: string, complaints: Complaints): re
   );
 }
 
+/** Whole numbers from 1, separated by commas, each once. */
+export function countsOf(text: string, option: string, complaints: Complaints): readonly number[] | null {
+  const words = listOf(text, option, complaints, (word) =>
+    /^[1-9]\d*$/.test(word) ? null : "give whole numbers from 1, e.g. 1,2",
+  );
+  return words && words.map(Number);
+}
+
 /** Words separated by commas, each once; what they name is checked by whoever knows the names. */
 export function wordsOf(text: string, option: string, complaints: Complaints): readonly string[] | null {
   return listOf(text, option, complaints, (word) =>

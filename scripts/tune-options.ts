@@ -12,6 +12,7 @@ import {
   sloOf,
   textOf,
   urlsOf,
+  countsOf,
   wordOf,
   wordsOf,
   type NumberRule,
@@ -52,6 +53,8 @@ export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   readonly yesProd: boolean;
   /** Hard limit on the load that is offered to servers that run already, requests per second; null: the target's default. */
   readonly maxRatePerS: number | null;
+  /** Numbers of replicas whose rate together is measured; null: all that there are are tried once, at the operating rate. */
+  readonly replicas: readonly number[] | null;
   /** Null: the stack's, and p95 within 100 ms elsewhere. */
   readonly slo: Slo | null;
   /** Requests per second to be reached; null when only the limit is asked for. */
@@ -107,6 +110,7 @@ interface RawOptions extends RawStackRunOptions, RawModelRunOptions {
   maxRate?: Raw;
   stack?: Raw;
   yesProd?: true;
+  replicas?: Raw;
   slo?: Raw;
   goalRate?: Raw;
   load?: Raw;
@@ -177,6 +181,10 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
       .option(
         "--yes-prod",
         "measure a stack whose environment is prod: its users share the servers with the sweep",
+      )
+      .option(
+        "--replicas [1,2]",
+        "also measure what so many servers hold together (default: try all of them once)",
       )
       .option(
         "--max-rate [N]",
@@ -252,6 +260,7 @@ function complainAboutTarget(raw: RawOptions, complaints: Complaints): void {
   }
   for (const [option, given, fits, what] of [
     ["--metrics", raw.metrics, raw.triton, "--triton HOST:PORT"],
+    ["--replicas", raw.replicas, raw.triton ?? raw.stack, "--triton HOST:PORT,HOST:PORT or --stack NAME"],
     ["--max-rate", raw.maxRate, raw.triton ?? raw.stack, "--triton HOST:PORT or --stack NAME"],
   ] as const) {
     if (given !== undefined && fits === undefined)
@@ -270,6 +279,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
   const metrics = text(raw.metrics, "--metrics", "http://localhost:8002/metrics");
   const maxRate = text(raw.maxRate, "--max-rate", "300");
   const stack = text(raw.stack, "--stack", "dev");
+  const replicas = text(raw.replicas, "--replicas", "1,2");
   complainAboutTarget(raw, complaints);
   const slo = text(raw.slo, "--slo", "p95=100ms");
   const goalRate = text(raw.goalRate, "--goal-rate", "1500");
@@ -304,6 +314,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
           },
     stack,
     yesProd: raw.yesProd ?? false,
+    replicas: replicas === null ? null : countsOf(replicas, "--replicas", complaints),
     maxRatePerS: maxRate === null ? null : number(maxRate, "--max-rate", rules.maxRate),
     slo: slo === null ? null : sloOf(slo, "--slo", complaints),
     goalRatePerS: goalRate === null ? null : number(goalRate, "--goal-rate", rules.goalRate),

@@ -11,7 +11,7 @@ import { LiveRunner } from "./live-runner";
 import type { VariantOutcome } from "./outcome";
 import { askReferenceAnswers } from "./reference-answers";
 import { renderReport } from "./report/render-report";
-import { checkScaling } from "./scaling";
+import { findScaling, type Scaling } from "./scaling";
 import { buildResult } from "./results/build-result";
 import { describeImages, hashOfImages } from "./results/images";
 import { describeHost, lawToJson, type Manifest } from "./results/manifest";
@@ -42,6 +42,8 @@ export interface TuneSettings {
   readonly options: Manifest["options"];
   /** Price of one replica with its node; null when no prices are given. */
   readonly price: Result["price"];
+  /** Numbers of replicas whose rate together is measured for the winner. Default: all that there are are tried once. */
+  readonly replicas?: readonly number[] | null;
   /** Counts what the sweep costs and ends it at its limit. Default: nothing is paid for. */
   readonly cost?: CostMeter | null;
   /** Comparison of answers before speed counts. Default: none, and `notes` say why. */
@@ -130,6 +132,7 @@ export async function tune(
     ...(settings.notes ?? []),
     ...changes.map((change) => `changed since the sweep that is continued: ${change}`),
   ];
+  const scaling: Scaling[] = [];
   const write = (outcomes: readonly VariantOutcome[], endedEarly: string | null, ended: boolean): Result => {
     const now = new Date();
     const current = manifest(ended ? now : null);
@@ -148,6 +151,7 @@ export async function tune(
       goalRatePerS: settings.goalRatePerS,
       price: settings.price,
       cost: settings.cost?.total() ?? null,
+      scaling,
       processor: target.facts.processor,
       accuracy: screening?.facts ?? null,
       accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,
@@ -195,17 +199,18 @@ export async function tune(
       signal: hooks.signal,
       reasonToStop: () => settings.cost?.reasonToStop() ?? null,
     });
-    if (swept.endedEarly === null && target.replicas) {
+    const replicas = target.replicas?.();
+    if (swept.endedEarly === null && replicas) {
       const { recommendation, variants } = write(swept.outcomes, "the scaling is being checked", false);
       const variant = settings.variants.find(({ name }) => name === recommendation.variant);
-      const operatingRate = variants.find(({ name }) => name === variant?.name)?.operatingRate;
-      const { slo, seed } = settings;
-      const { signal } = hooks;
-      const note =
-        variant && operatingRate
-          ? await checkScaling({ target, runner, variant, operatingRate, slo, seed, signal })
-          : null;
-      if (note !== null) notes.push(note);
+      const { operatingRate, sloRate } = variants.find(({ name }) => name === variant?.name) ?? {};
+      if (variant && operatingRate && sloRate) {
+        const { slo, seed } = settings;
+        const check = { replicas, runner, variant, slo, seed, signal: hooks.signal };
+        const found = await findScaling(check, operatingRate, sloRate.estimate, settings.replicas ?? null);
+        scaling.push(...found.measured);
+        notes.push(...found.notes);
+      }
     }
     return swept;
   });

@@ -123,15 +123,15 @@ describe("two servers", () => {
     expect(Object.keys(single.load.perAddress)).toHaveLength(1);
     const signal = new AbortController().signal;
     const { slo, seed } = trial();
-    const check = { target, runner, variant, slo, seed, signal };
-    const sentence = await checkScaling({ ...check, operatingRate: 40 });
+    const check = { replicas: target.replicas!(), runner, variant, slo, seed, signal };
+    const sentence = await checkScaling(check, 40);
     expect(sentence).toMatch(
       /^2 servers at 2 x 40\.0 requests\/s hold the SLO(, as far as 15 s show)? \(0\.0 % missed the bound; shares/,
     );
-    const [one, other] = [...sentence!.matchAll(/(\d+) %(?=[,)])/g)].map(([, share]) => Number(share));
+    const [one, other] = [...sentence.matchAll(/(\d+) %(?=[,)])/g)].map(([, share]) => Number(share));
     expect(Math.abs(one! - 50)).toBeLessThanOrEqual(2);
     expect(one! + other!).toBe(100);
-    expect(await checkScaling({ ...check, operatingRate: 600 })).toMatch(
+    expect(await checkScaling(check, 600)).toMatch(
       /not known \(a trial would offer 1200 requests\/s, the limit is 1000/,
     );
   });

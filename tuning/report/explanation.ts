@@ -2,7 +2,7 @@
 import { pulumiCommands, stackYaml, variantSetting } from "../decision/stack-settings";
 import type { Manifest } from "../results/manifest";
 import type { Result } from "../results/result-schema";
-import { formatSlo, formatUsd, plain } from "./format";
+import { formatFactor, formatRate, formatSlo, formatUsd, plain } from "./format";
 import { recommendedVariant } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 
@@ -152,6 +152,11 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
     facts.push([
       "Price",
       `${formatUsd(result.price.usdPerReplicaHour)} per replica and hour, as of ${result.price.asOf}`,
+    ]);
+  for (const { replicas, sloRate, factor } of result.scaling)
+    facts.push([
+      `${replicas} servers`,
+      `${formatRate(sloRate.estimate)} requests/s together (${formatRate(sloRate.low)} to ${formatRate(sloRate.high)}), ${formatFactor(factor)} one of them`,
     ]);
   if (result.cost)
     facts.push([

@@ -152,6 +152,13 @@ function ending(result: Result, reportPath: string | null, paint: Painter): stri
         ),
       ),
     );
+  for (const { replicas, sloRate, factor } of result.scaling)
+    lines.push(
+      printable(
+        `Scaling: ${replicas} servers hold ${formatRate(sloRate.estimate)} requests/s together ` +
+          `(${formatRate(sloRate.low)} to ${formatRate(sloRate.high)}), ${formatFactor(factor)} one of them.`,
+      ),
+    );
   for (const note of result.notes) lines.push(paint("yellow", printable(`Note: ${note}`)));
   if (result.endedEarly !== null) {
     const missing =

@@ -4,6 +4,7 @@ import type { Variant } from "../../model-repo/variant";
 import { usdPerMillionInferences } from "../../pricing/cost";
 import type { AccuracyVerdict } from "../accuracy/gate";
 import type { JudgedTrial, VariantOutcome } from "../outcome";
+import type { Scaling } from "../scaling";
 import type { Slo } from "../trial";
 import { answerGoal } from "./goal";
 import { lawToJson, withoutCredentials } from "./manifest";
@@ -37,6 +38,8 @@ export interface ResultContext {
   readonly goalRatePerS: number | null;
   /** Price of one replica with its node; null when no prices are given. */
   readonly price: Result["price"];
+  /** What several replicas of the recommended variant hold together. Default: not measured. */
+  readonly scaling?: readonly Scaling[];
   /** What the sweep cost. Default: nothing was paid for. */
   readonly cost?: Result["cost"];
   /** Why variants are missing; null when the sweep is complete. */
@@ -95,6 +98,7 @@ export function buildResult(outcomes: readonly VariantOutcome[], context: Result
     accuracy: context.accuracy ?? null,
     goal: context.goalRatePerS === null ? null : answerGoal(context.goalRatePerS, candidates),
     price: context.price,
+    scaling: (context.scaling ?? []).map((one) => ({ ...one })),
     cost: context.cost ?? null,
     notes: [...context.notes],
   } satisfies Result);

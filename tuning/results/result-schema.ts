@@ -229,6 +229,18 @@ export const resultSchema = z
         asOf: z.string().describe("Month of the price table."),
       })
       .nullable(),
+    scaling: z
+      .array(
+        z.object({
+          replicas: z.number().int().min(2),
+          sloRate: intervalSchema.describe("Requests per second of all of them together."),
+          factor: rate.describe("sloRate over that of one replica; `replicas` if rates add up."),
+        }),
+      )
+      .default([])
+      .describe(
+        "What several replicas of the recommended variant hold; empty unless --replicas asked for it.",
+      ),
     cost: z
       .object({
         usd: z

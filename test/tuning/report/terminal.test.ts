@@ -43,6 +43,14 @@ describe("renderSummary", () => {
     expect(text).not.toContain("$");
   });
 
+  it("says what several servers hold together, where that was measured", () => {
+    const sloRate = { estimate: 4300, low: 4200, high: 4400, level: 0.95 };
+    const scaling = [{ replicas: 2, sloRate, factor: 1.9 }];
+    expect(renderSummary(buildResult(outcomes, { ...context, scaling }), null, false)).toContain(
+      "Scaling: 2 servers hold 4,300 requests/s together (4,200 to 4,400), 1.9× one of them.",
+    );
+  });
+
   it("uses colours only when asked", () => {
     expect(text).not.toContain(escape);
     const coloured = renderSummary(result, null, true);
