@@ -1,9 +1,10 @@
 /**
- * Prices of what the stack uses: one dated table (prices.json), checked when it is read, and overridable entry by entry.
+ * Prices of what the stack uses: one dated table (price-table.json), checked when it is read, and overridable entry by entry.
  */
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import table from "./prices.json";
+// Not prices.json: Pulumi's Node host would take that for the module ./prices.
+import table from "./price-table.json";
 
 const usd = z.number().nonnegative();
 /** Name of an entry of `sources`. */
