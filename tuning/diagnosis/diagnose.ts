@@ -84,6 +84,7 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
     sloRate,
     lawOf: input.lawOf,
     instancesAllowed,
+    batchesKnown: fitted.identified.batchSplit,
   });
   const [first, second] = gains;
   if (first === undefined || first.gain < leastGain) {

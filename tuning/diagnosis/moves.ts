@@ -21,6 +21,11 @@ export interface MoveContext {
   readonly lawOf: (variant: Variant) => ServiceLaw | null;
   /** Instances that the GPU's memory holds; Infinity when unknown. */
   readonly instancesAllowed: number;
+  /**
+   * False: executions of one size only were seen, so what a batch and what an image takes are not told apart, and another largest batch
+   * would be a guess. Default true.
+   */
+  readonly batchesKnown?: boolean;
 }
 
 /** A change of the configuration. */
@@ -103,7 +108,8 @@ export function candidatesOf({
   system,
   lawOf,
   instancesAllowed,
-}: Pick<MoveContext, "variant" | "system" | "lawOf" | "instancesAllowed">): Candidate[] {
+  batchesKnown = true,
+}: Pick<MoveContext, "variant" | "system" | "lawOf" | "instancesAllowed" | "batchesKnown">): Candidate[] {
   const { server } = system;
   const list: Candidate[] = [];
   const add = (change: string, changed: ModelledSystem, effort: number): void => {
@@ -120,6 +126,7 @@ export function candidatesOf({
   }
   for (const factor of [0.25, 0.5, 2, 4]) {
     const maxBatchSize = server.maxBatchSize * factor;
+    if (!batchesKnown) break;
     if (!Number.isInteger(maxBatchSize) || maxBatchSize > largestBatch) continue;
     const built = variant.artefact.builtMaxBatchSize;
     const convert = built !== null && maxBatchSize > built ? " (engines built for it)" : "";

@@ -103,6 +103,28 @@ describe("cause", () => {
   });
 });
 
+describe("a server that infers on its CPU", () => {
+  const variant = { ...findVariant("original"), maxBatchSize: 1, queueDelayUs: 0, preferredBatchSizes: [] };
+  const law = { hostMsPerImage: 0.2, gpuMsPerBatch: 10, gpuMsPerImage: 10, ingressRequestsPerS: Infinity };
+  const facts = { wireCeilingPerS: null, clientCeilingPerS: null, processor: "cpu" } as const;
+  const input = inputOf(variant, law, { facts });
+
+  it("is limited by it, in words that name no GPU", () => {
+    const { cause, summary, evidence } = diagnose(input);
+    expect(cause).toBe("cpu-bound");
+    expect(summary).toMatch(/^The CPU is the limit: 10 % less inference time/);
+    expect(JSON.stringify({ summary, evidence })).not.toContain("GPU");
+  });
+
+  it("is not told to batch more when no batch was ever seen", () => {
+    expect(diagnose(input).nextMove!.change).toMatch(/^max batch/);
+    const identified = { ...input.fitted.identified, batchSplit: false };
+    expect(diagnose({ ...input, fitted: { ...input.fitted, identified } }).nextMove!.change).not.toMatch(
+      /batch/,
+    );
+  });
+});
+
 describe("next move", () => {
   it("is what in fact gains most, by about what is predicted", () => {
     const variant = findVariant("tftrt_int8");
