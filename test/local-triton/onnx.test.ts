@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { writeConfigPbtxt } from "../../model-repo/config-pbtxt";
 import type { ModelConfig } from "../../model-repo/config-types";
@@ -184,6 +184,16 @@ describe("ONNX Runtime behind the serving API", () => {
     await expect(LocalTriton.start({ modelRepository, executor: "onnx", timeDilation: 2 })).rejects.toThrow(
       /--time-dilation is for the simulated T4/,
     );
+  });
+});
+
+describe("the installed ONNX Runtime", () => {
+  it("is the CPU's alone: no install script has run, which would have fetched the GPU's libraries", () => {
+    const checkout = join(__dirname, "..", "..");
+    expect(readFileSync(join(checkout, ".npmrc"), "utf8")).toMatch(/^ignore-scripts=true$/m);
+    const files = readdirSync(dirname(require.resolve("onnxruntime-node/package.json")), { recursive: true });
+    expect(files.filter((file) => /libonnxruntime\./.test(String(file)))).not.toEqual([]);
+    expect(files.filter((file) => /cuda|tensorrt/i.test(String(file)))).toEqual([]);
   });
 });
 
