@@ -36,13 +36,13 @@ export function isOpenLoop(shape: LoadProfile): shape is Exclude<LoadProfile, { 
 }
 
 /**
- * Highest rate that the shape can offer, requests per second. Users with think time are bounded by it. A fixed number in flight
- * without think time has no rate of its own (0): it takes what the server gives and never queues up more than its number.
+ * Highest rate that the shape can offer, requests per second. Users are bounded by their think time or their common limit. A fixed
+ * number in flight without either has no rate of its own (0): it takes what the server gives and never queues up more than its number.
  */
 export function peakRatePerS(shape: LoadProfile): number {
   switch (shape.kind) {
     case "users":
-      return shape.thinkMinS > 0 ? shape.users / shape.thinkMinS : 0;
+      return peakOfUsers(shape);
     case "ramp":
       return Math.max(shape.fromPerS, shape.toPerS);
     case "steps":
@@ -52,6 +52,12 @@ export function peakRatePerS(shape: LoadProfile): number {
     default:
       return shape.ratePerS;
   }
+}
+
+function peakOfUsers({ users, thinkMinS, maxRatePerS = 0 }: Extract<LoadShape, { kind: "users" }>): number {
+  const byThinking = thinkMinS > 0 ? users / thinkMinS : Infinity;
+  const peak = Math.min(byThinking, maxRatePerS > 0 ? maxRatePerS : Infinity);
+  return peak === Infinity ? 0 : peak;
 }
 
 /** Offered rate at a time of an open loop, requests per second; undefined where there is none by plan. */
@@ -155,8 +161,10 @@ function recordingProblems(atS: readonly number[]): string[] {
 }
 
 function userProblems(shape: Extract<LoadShape, { kind: "users" }>): string[] {
-  const { users, spawnPerS, thinkMinS, thinkMaxS } = shape;
+  const { users, spawnPerS, thinkMinS, thinkMaxS, maxRatePerS = 0 } = shape;
   const problems: string[] = [];
+  if (!(maxRatePerS >= 0 && Number.isFinite(maxRatePerS)))
+    problems.push(`shape.maxRatePerS must be 0 (no limit) or more requests/s, got ${maxRatePerS}`);
   if (!(Number.isSafeInteger(users) && users >= 1))
     problems.push(`shape.users must be a whole number >= 1, got ${users}`);
   if (!(spawnPerS > 0 && Number.isFinite(spawnPerS)))

@@ -19,6 +19,8 @@ export type LoadShape =
       readonly spawnPerS: number;
       readonly thinkMinS: number;
       readonly thinkMaxS: number;
+      /** All users together send no faster than this, requests per second: who would, waits for its turn. Default, and 0: no limit. */
+      readonly maxRatePerS?: number;
     };
 
 /** The answer that the served model is known to give for one payload: top-1 class index, its label and its score. */

@@ -125,8 +125,14 @@ export function specFromWire(wire: WireSpec): LoadSpec {
     ...(tls ? { tls } : {}),
     ...(newConnectionPerRequest ? { newConnectionPerRequest } : {}),
     knownAnswers: checkAnswers ? knownAnswers : null,
-    shape: { kind, ...shapes[kind] } as LoadProfile,
+    shape: { kind, ...withoutZeroLimit(shapes[kind]!) } as LoadProfile,
   };
+}
+
+/** On the wire a limit that was left out is 0. */
+function withoutZeroLimit<Figures extends object>(figures: Figures & { maxRatePerS?: number }): object {
+  const { maxRatePerS = 0, ...others } = figures;
+  return maxRatePerS > 0 ? figures : others;
 }
 
 /** The bidirectional method LoadControl.Work. */

@@ -2,7 +2,7 @@
  * The documents' users: think, send, wait for the answer, think again. The planned time of a request is the end of its think time.
  * A user's first request comes after the *rest* of a think time (the renewal process's equilibrium distribution), as if the user
  * had been there for ever: however fast the users are spawned, they do not march in step, and the measured window needs no
- * long settling. Think times belong to (seed, user, how many-th), so they do not depend on the server's speed.
+ * long settling. Where all users together have a limit, a worker's share of it spaces its requests. Think times belong to (seed, user, how many-th), so they do not depend on the server's speed.
  */
 import { DueHeap } from "./due-heap";
 import type { LoadShape } from "./load-spec";
@@ -16,6 +16,8 @@ export class UserPlan implements Plan {
   private readonly randomOf = new Map<number, RandomStream>();
   /** Users who wait for an answer. */
   private readonly waiting = new Set<number>();
+  /** Before this time the users' common limit lets nobody send. */
+  private freeAtS = 0;
 
   constructor(
     private shape: UsersShape,
@@ -33,10 +35,12 @@ export class UserPlan implements Plan {
   }
 
   get nextAtS(): number {
-    return this.due.earliest;
+    return Math.max(this.due.earliest, this.freeAtS);
   }
 
   take(): number {
+    const { maxRatePerS = 0 } = this.shape;
+    if (maxRatePerS > 0) this.freeAtS = this.nextAtS + this.share.count / maxRatePerS;
     const user = this.due.pop();
     this.waiting.add(user);
     return user;

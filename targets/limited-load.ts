@@ -5,7 +5,10 @@ import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "../loadgen/
 /** Requests per second, over all replicas. */
 export const DEFAULT_MAX_RATE_PER_S = 1000;
 
-/** Refuses what would offer more than the limit; passes everything else on. */
+/**
+ * Refuses what would offer more than the limit. A fixed number in flight (the search's short probes) takes what the server gives, so it
+ * gets the limit along. Everything else is passed on.
+ */
 export class LimitedLoad implements LoadClient {
   constructor(
     private readonly load: LoadClient,
@@ -17,7 +20,14 @@ export class LimitedLoad implements LoadClient {
     onProgress?: (progress: LoadProgress) => void,
     signal?: AbortSignal,
   ): Promise<LoadResult> {
-    const offered = peakRatePerS(spec.shape);
+    const { shape } = spec;
+    if (shape.kind === "users" && shape.thinkMinS === 0)
+      return this.load.run(
+        { ...spec, shape: { ...shape, maxRatePerS: this.maxRatePerS } },
+        onProgress,
+        signal,
+      );
+    const offered = peakRatePerS(shape);
     // The search may come as near as rounding lets it.
     if (offered > this.maxRatePerS * 1.001)
       throw new Error(

@@ -153,6 +153,20 @@ describe("users", () => {
     expect(first(2).map(([user]) => user)).toEqual([2, 5, 8]);
   });
 
+  it.each([1, 2])("with a limit take turns, however fast the server, over %s workers", (count) => {
+    const limited = { ...shape, users: 40, thinkMinS: 0, thinkMaxS: 0, maxRatePerS: 50 };
+    const sent = (answerS: number): number =>
+      Array.from(
+        { length: count },
+        (_, index) => play(createPlan(limited, 1, { index, count }), 10, () => answerS).length,
+      ).reduce((sum, one) => sum + one, 0);
+    expect(sent(0.001)).toBeGreaterThanOrEqual(495);
+    expect(sent(0.001)).toBeLessThanOrEqual(500 + count);
+    // 40 users who wait two seconds each cannot reach the limit.
+    expect(sent(2)).toBeLessThanOrEqual(200);
+    expect(sent(2)).toBeGreaterThanOrEqual(160);
+  });
+
   it("a worker without users never sends", () => {
     expect(createPlan({ ...shape, users: 1 }, 1, { index: 1, count: 2 }).nextAtS).toBe(Infinity);
   });

@@ -30,9 +30,13 @@ it("passes on what stays within the limit", async () => {
   expect(await load.run(spec({ kind: "poisson", ratePerS: 100 }))).toBe(result);
   await load.run(spec({ kind: "constant", ratePerS: 0.5 }));
   await load.run(spec(users(80, 0.8)));
-  // A fixed number in flight.
+  expect(ran).toHaveLength(3);
+});
+
+it("gives a fixed number in flight, which has no rate of its own, the limit along", async () => {
+  const { load, ran } = limited(100);
   await load.run(spec(users(500, 0)));
-  expect(ran).toHaveLength(4);
+  expect(ran.map(({ shape }) => shape)).toEqual([{ ...users(500, 0), maxRatePerS: 100 }]);
 });
 
 it("refuses what could offer more, whatever the shape, and says how to allow it", async () => {

@@ -23,23 +23,35 @@ export interface Observation {
   readonly gpuBusy: number | null;
 }
 
-/** Null when nothing was answered. */
-export function observationOf(spec: TrialSpec, { load, server }: TrialResult): Observation | null {
+/** A fixed number in flight that comes this near to what may be offered was held back by that, and not always in flight. */
+const heldBack = 0.93;
+
+/**
+ * Null when nothing was answered.
+ * @param mostPerS largest rate that may be offered; null: no limit
+ */
+export function observationOf(
+  spec: TrialSpec,
+  { load, server }: TrialResult,
+  mostPerS: number | null = null,
+): Observation | null {
   const answered = load.response.count;
   if (answered === 0) return null;
   const { shape } = spec;
-  const closed = shape.kind === "users" && shape.thinkMaxS === 0;
   // In flight at both ends differs: what was answered in the window is what was sent plus what was inside before.
   const first = load.intervals[0];
   const last = load.intervals.at(-1);
   const grown = first && last && load.intervals.length > 2 ? last.inFlight - first.inFlight : 0;
   const windowS = grown === 0 ? spec.measureS : spec.measureS - load.intervalS;
   const sent = load.total.planned - load.total.shed - (grown === 0 ? 0 : first!.planned - first!.shed);
+  const countedPerS = (sent - grown) / windowS;
+  const closed =
+    shape.kind === "users" && shape.thinkMaxS === 0 && countedPerS < heldBack * (mostPerS ?? Infinity);
   return {
     variant: spec.variant,
     measureS: spec.measureS,
     // Little's law is exact for a fixed number in flight, while counting answers is off by a batch at each end.
-    throughputPerS: closed ? (shape.users * 1000) / load.response.meanMs : (sent - grown) / windowS,
+    throughputPerS: closed ? (shape.users * 1000) / load.response.meanMs : countedPerS,
     responseMs: load.response.meanMs,
     concurrency: closed ? shape.users : null,
     meanBatch: server.meanBatch,

@@ -94,7 +94,7 @@ export class SearchState {
     this.lostInARow = 0;
     const judged = judge(spec, result);
     this.judged.push(judged);
-    const observation = observationOf(spec, result);
+    const observation = observationOf(spec, result, this.options.facts.clientCeilingPerS);
     if (observation !== null) this.observations.push(observation);
     if (spec.purpose === "probe") return;
     const excess = excessOf(result.load, spec.slo);
