@@ -1,6 +1,7 @@
 /** The configuration parser: every conflict is found before anything is created, and all of them at once. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { tensorrtVariants } from "../../model-repo/catalogue";
 import { parseConfig, type RawConfig } from "../../stack/config";
 import { ConfigError, type ConfigProblem } from "../../stack/config-error";
 import { configKeys } from "../../stack/config-keys";
@@ -35,6 +36,30 @@ describe("defaults", () => {
 
   it("are valid for every key", () => {
     expect(problems({})).toEqual([]);
+  });
+});
+
+describe("the ONNX/TensorRT path", () => {
+  const plans: RawConfig = {
+    artefactPath: "onnx-tensorrt",
+    variant: "trt_int8_bs64_count2",
+    repositoryVariants: JSON.stringify(tensorrtVariants.map(({ name }) => name)),
+  };
+
+  it("serves the catalogue's plans, whose requests are a quarter of the bytes", () => {
+    expect(parseConfig({ ...valid, ...plans })).toMatchObject({
+      converter: "nvcr.io/nvidia/tensorrt:25.02-py3",
+      bytesPerRequest: 150_528,
+      variants: { served: { name: "trt_int8_bs64_count2", artefact: { name: "trt_int8_bs64" } } },
+    });
+    // Releases without a TensorFlow backend will do.
+    expect(problems({ ...plans, tritonVersion: "25.10" })).toEqual([]);
+    expect(problems({ ...plans, artefactPath: "tf-trt" })).toContainEqual({
+      key: "artefactPath",
+      message: expect.stringMatching(
+        /tf-trt does not make trt_int8_bs64_count2.*variants of this one: original, /,
+      ) as string,
+    });
   });
 });
 
