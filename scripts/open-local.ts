@@ -28,7 +28,15 @@ async function prepareSimulated(options: TuneOptions, imageFolder: string): Prom
         ? catalogue
         : findVariants(options.variants);
   const reference = named(options.reference ?? "original", [...variants, ...namedVariants]);
-  const local = { variants, reference, imageFolder, workers, timeDilation, cores: availableParallelism() };
+  const local = {
+    variants,
+    reference,
+    imageFolder,
+    workers,
+    timeDilation,
+    moreMayCome: options.explore > 0,
+    cores: availableParallelism(),
+  };
   return {
     variants,
     reference,

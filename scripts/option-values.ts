@@ -161,3 +161,16 @@ export function sloOf(
     return complaints.add(option, text, "the bound must lie between 1ms and 60s");
   return { quantile, boundMs };
 }
+
+/** An option whose value may be left out. Null: it was not given, or a complaint was made. */
+export function switchOrNumberOf(
+  given: Raw,
+  option: string,
+  rule: NumberRule,
+  withoutValue: string,
+  complaints: Complaints,
+): number | null {
+  return given === undefined
+    ? null
+    : numberOf(given === true ? withoutValue : given, option, rule, complaints);
+}

@@ -9,6 +9,7 @@ import {
   Complaints,
   namesOf,
   numberOf,
+  switchOrNumberOf,
   sloOf,
   textOf,
   urlsOf,
@@ -59,6 +60,8 @@ export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   readonly slo: Slo | null;
   /** Requests per second to be reached; null when only the limit is asked for. */
   readonly goalRatePerS: number | null;
+  /** Configurations that nobody wrote down to measure at most, after the variants; 0: none. */
+  readonly explore: number;
   readonly load: "poisson" | "constant" | "users";
   readonly effort: "quick" | "thorough";
   /** Number of load worker processes; null: chosen by the machine. */
@@ -86,6 +89,7 @@ export type TuneCommandLine =
 export const defaultSlo: Slo = { quantile: 0.95, boundMs: 100 };
 
 const defaults = {
+  explore: "3",
   load: "poisson",
   seed: "1",
   timeDilation: "auto",
@@ -97,6 +101,7 @@ const transports = ["lean", "grpc-js"] as const;
 const rules = {
   goalRate: { min: 0.001, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 1500" },
   maxRate: { min: 1, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 300" },
+  explore: { min: 1, max: 20, integer: true, fix: "a whole number from 1 to 20" },
   workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
   seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000, or auto" },
@@ -113,6 +118,7 @@ interface RawOptions extends RawStackRunOptions, RawModelRunOptions {
   replicas?: Raw;
   slo?: Raw;
   goalRate?: Raw;
+  explore?: Raw;
   load?: Raw;
   quick?: true;
   thorough?: true;
@@ -197,6 +203,10 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
       .option(
         "--goal-rate [N]",
         "also say whether N requests per second are reached, by which variant, with how much room",
+      )
+      .option(
+        "--explore [N]",
+        `then look for a better configuration that nobody wrote down (batch size, instances, queue delay), and measure up to N (default: ${defaults.explore})`,
       )
       .option("--load [KIND]", `poisson, constant, or users as in the documents (default: ${defaults.load})`)
       .option("--quick", "few short trials (default)")
@@ -318,6 +328,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
     maxRatePerS: maxRate === null ? null : number(maxRate, "--max-rate", rules.maxRate),
     slo: slo === null ? null : sloOf(slo, "--slo", complaints),
     goalRatePerS: goalRate === null ? null : number(goalRate, "--goal-rate", rules.goalRate),
+    explore: switchOrNumberOf(raw.explore, "--explore", rules.explore, defaults.explore, complaints) ?? 0,
     load: wordOf(load, "--load", loads, complaints) ?? "poisson",
     effort: raw.thorough ? "thorough" : "quick",
     workers: workers === "auto" ? null : number(workers, "--workers", rules.workers),

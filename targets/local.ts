@@ -27,6 +27,8 @@ export interface LocalTargetOptions {
   readonly imageFolder: string;
   /** Load worker processes; null: one, or more on machines with many cores. */
   readonly workers: number | null;
+  /** Variants that are not listed may be served and measured later. */
+  readonly moreMayCome: boolean;
   /** Wall seconds per model second for all variants; null: chosen for each by a probe of this machine. */
   readonly timeDilation: number | null;
   /** Factors by variant of an interrupted sweep that goes on: its trials were planned with them. */
@@ -63,6 +65,9 @@ class LocalControl implements ServerControl {
 
   /** Starts a server of its own for every variant, because the time dilation is a property of the process. */
   async serve(variant: Variant): Promise<string> {
+    const { variants, reference } = this.options;
+    // What is not listed was proposed meanwhile.
+    if (variant !== reference && !variants.includes(variant)) await writeRepository([variant], this.folder);
     await this.restart(variant, this.timeDilation(variant));
     return variant.name;
   }
@@ -74,10 +79,10 @@ class LocalControl implements ServerControl {
   }
 
   plannedDilation(variant: Variant): number {
-    const { timeDilation, knownDilations, variants } = this.options;
+    const { timeDilation, knownDilations, variants, reference } = this.options;
     if (timeDilation !== null) return timeDilation;
     // What is not measured needs no room.
-    if (!variants.some(({ name }) => name === variant.name)) return 1;
+    if (variant.name === reference?.name && !variants.some(({ name }) => name === variant.name)) return 1;
     const known = knownDilations.get(variant.name);
     if (known !== undefined) return known;
     const hostCapacityPerS = this.hostCapacities.get(payloadBytesOf(variant.artefact.input));
@@ -127,8 +132,9 @@ class LocalControl implements ServerControl {
 
   /** How many requests of each payload this machine passes. */
   async probeHost(): Promise<void> {
-    const { variants, knownDilations, timeDilation, imageFolder } = this.options;
-    if (timeDilation !== null || variants.every(({ name }) => knownDilations.has(name))) return;
+    const { variants, moreMayCome, knownDilations, timeDilation, imageFolder } = this.options;
+    const allKnown = !moreMayCome && variants.every(({ name }) => knownDilations.has(name));
+    if (timeDilation !== null || allKnown) return;
     const payloads = new Map(variants.map((variant) => [payloadBytesOf(variant.artefact.input), variant]));
     for (const [bytes, variant] of payloads) {
       const probe = await writeProbeModel(this.folder, variant);

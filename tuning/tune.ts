@@ -7,6 +7,7 @@ import type { LoadSpec } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
 import { winnerYaml } from "./decision/recommendation";
 import { openScreening, type AccuracySettings } from "./accuracy/screening";
+import { explore, type Exploration } from "./explore/explore";
 import { LiveRunner } from "./live-runner";
 import type { VariantOutcome } from "./outcome";
 import { askReferenceAnswers } from "./reference-answers";
@@ -22,7 +23,7 @@ import { pointLogStore } from "./results/trial-store";
 import { budgetFor, type BudgetPreset } from "./search/budget";
 import type { LoadMode } from "./search/load-axis";
 import { searchSloRate } from "./search/strategy";
-import { runSweep, type SweepEvent } from "./sweep";
+import { runSweep, type SweepEvent, type SweepResult } from "./sweep";
 import type { CostMeter } from "./sweep-cost";
 import type { OpenTarget } from "./target";
 import type { Slo } from "./trial";
@@ -48,6 +49,8 @@ export interface TuneSettings {
   readonly cost?: CostMeter | null;
   /** Comparison of answers before speed counts. Default: none, and `notes` say why. */
   readonly accuracy?: AccuracySettings | null;
+  /** Configurations that nobody wrote down to measure at most, after the variants. Default: 0. */
+  readonly explore?: number;
   /** More that a person should know, in sentences. */
   readonly notes?: readonly string[];
 }
@@ -85,7 +88,9 @@ export async function tune(
     (variant) => target.timeDilation(variant),
   );
 
-  const { accuracy, variants } = settings;
+  const { accuracy } = settings;
+  /** Those asked for, then those that the exploration proposes. */
+  const variants = [...settings.variants];
   const screening = accuracy
     ? await openScreening(accuracy, { folder: folder.path, variants, target, runner })
     : null;
@@ -111,7 +116,7 @@ export async function tune(
     workers: target.workers,
     images: [...images],
     imagesHash,
-    variants: settings.variants.map((variant) => ({
+    variants: variants.map((variant) => ({
       variant: {
         ...variant,
         preferredBatchSizes: [...variant.preferredBatchSizes],
@@ -133,6 +138,7 @@ export async function tune(
     ...changes.map((change) => `changed since the sweep that is continued: ${change}`),
   ];
   const scaling: Scaling[] = [];
+  let exploration: Exploration | null = null;
   const write = (outcomes: readonly VariantOutcome[], endedEarly: string | null, ended: boolean): Result => {
     const now = new Date();
     const current = manifest(ended ? now : null);
@@ -146,7 +152,8 @@ export async function tune(
       seed: settings.seed,
       startedAt,
       elapsedS: (now.getTime() - startedAt.getTime()) / 1000,
-      variants: settings.variants,
+      variants,
+      exploration,
       timeDilationOf: (variant) => target.timeDilation(variant),
       goalRatePerS: settings.goalRatePerS,
       price: settings.price,
@@ -167,9 +174,9 @@ export async function tune(
 
   folder.writeManifest(manifest(null));
   const outcomes: VariantOutcome[] = [];
-  const sweep = await restoring(target, notes, async () => {
-    const swept = await runSweep({
-      variants: settings.variants,
+  const sweepOf = (some: readonly Variant[], done: number): Promise<SweepResult> =>
+    runSweep({
+      variants: some,
       strategyFor: (variant) =>
         searchSloRate({
           variant,
@@ -189,21 +196,46 @@ export async function tune(
         await target.recover(variant, failure, hooks.signal);
       },
       onEvent: (event) => {
-        hooks.onEvent(event);
+        hooks.onEvent(
+          event.kind === "variant-started"
+            ? { ...event, index: done + event.index, of: variants.length }
+            : event,
+        );
         if (event.kind === "variant-finished") {
           outcomes.push(event.outcome);
-          if (outcomes.length < settings.variants.length)
-            write(outcomes, "the sweep is still running", false);
+          if (outcomes.length < variants.length) write(outcomes, "the sweep is still running", false);
         }
       },
       signal: hooks.signal,
       reasonToStop: () => settings.cost?.reasonToStop() ?? null,
     });
+  const sweep = await restoring(target, notes, async () => {
+    let swept = await sweepOf(settings.variants, 0);
+    if (swept.endedEarly === null && settings.explore) {
+      const explored = await explore({
+        most: settings.explore,
+        variants,
+        outcomes: swept.outcomes,
+        slo: settings.slo,
+        mode: settings.load,
+        facts: target.facts,
+        measure: ({ variant }) => {
+          variants.push(variant);
+          return sweepOf([variant], variants.length - 1);
+        },
+      });
+      exploration = explored.exploration;
+      swept = { outcomes: [...swept.outcomes, ...explored.outcomes], endedEarly: explored.endedEarly };
+    }
     const replicas = target.replicas?.();
     if (swept.endedEarly === null && replicas) {
-      const { recommendation, variants } = write(swept.outcomes, "the scaling is being checked", false);
-      const variant = settings.variants.find(({ name }) => name === recommendation.variant);
-      const { operatingRate, sloRate } = variants.find(({ name }) => name === variant?.name) ?? {};
+      const { recommendation, variants: measured } = write(
+        swept.outcomes,
+        "the scaling is being checked",
+        false,
+      );
+      const variant = variants.find(({ name }) => name === recommendation.variant);
+      const { operatingRate, sloRate } = measured.find(({ name }) => name === variant?.name) ?? {};
       if (variant && operatingRate && sloRate) {
         const { slo, seed } = settings;
         const check = { replicas, runner, variant, slo, seed, signal: hooks.signal };

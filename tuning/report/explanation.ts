@@ -1,4 +1,5 @@
 /** The report's lower part: how to use the winner, how the number is made, where it comes from. */
+import { explorationText } from "./exploration-text";
 import { pulumiCommands, stackYaml, variantSetting } from "../decision/stack-settings";
 import type { Manifest } from "../results/manifest";
 import type { Result } from "../results/result-schema";
@@ -153,6 +154,7 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
       "Price",
       `${formatUsd(result.price.usdPerReplicaHour)} per replica and hour, as of ${result.price.asOf}`,
     ]);
+  if (result.exploration) facts.push(["Exploration", explorationText(result.exploration)]);
   for (const { replicas, sloRate, factor } of result.scaling)
     facts.push([
       `${replicas} servers`,

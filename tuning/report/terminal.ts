@@ -1,4 +1,5 @@
 /** The sweep's answer on the terminal. Pure. */
+import { explorationText } from "./exploration-text";
 import type { Result, ResultVariant } from "../results/result-schema";
 import { painter, printable, type Painter } from "./ansi";
 import {
@@ -152,6 +153,7 @@ function ending(result: Result, reportPath: string | null, paint: Painter): stri
         ),
       ),
     );
+  if (result.exploration) lines.push(printable(`Exploration: ${explorationText(result.exploration)}`));
   for (const { replicas, sloRate, factor } of result.scaling)
     lines.push(
       printable(

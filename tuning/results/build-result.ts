@@ -4,6 +4,7 @@ import type { Variant } from "../../model-repo/variant";
 import { usdPerMillionInferences } from "../../pricing/cost";
 import type { AccuracyVerdict } from "../accuracy/gate";
 import type { JudgedTrial, VariantOutcome } from "../outcome";
+import type { Exploration } from "../explore/explore";
 import type { Scaling } from "../scaling";
 import type { Slo } from "../trial";
 import { answerGoal } from "./goal";
@@ -38,6 +39,8 @@ export interface ResultContext {
   readonly goalRatePerS: number | null;
   /** Price of one replica with its node; null when no prices are given. */
   readonly price: Result["price"];
+  /** What was proposed beyond the variants that were asked for. Default: nothing was looked for. */
+  readonly exploration?: Exploration | null;
   /** What several replicas of the recommended variant hold together. Default: not measured. */
   readonly scaling?: readonly Scaling[];
   /** What the sweep cost. Default: nothing was paid for. */
@@ -98,10 +101,26 @@ export function buildResult(outcomes: readonly VariantOutcome[], context: Result
     accuracy: context.accuracy ?? null,
     goal: context.goalRatePerS === null ? null : answerGoal(context.goalRatePerS, candidates),
     price: context.price,
+    exploration: context.exploration ? explorationOf(context.exploration, byName) : null,
     scaling: (context.scaling ?? []).map((one) => ({ ...one })),
     cost: context.cost ?? null,
     notes: [...context.notes],
   } satisfies Result);
+}
+
+function explorationOf(
+  { proposals, simulated, ended }: Exploration,
+  outcomes: ReadonlyMap<string, VariantOutcome>,
+): Result["exploration"] {
+  return {
+    proposals: proposals.map(({ variant, predictedSloRate }) => ({
+      variant: variant.name,
+      predictedSloRate,
+      sloRate: outcomes.get(variant.name)?.sloRate?.estimate ?? null,
+    })),
+    simulated,
+    ended,
+  };
 }
 
 function describeVariant(

@@ -229,6 +229,25 @@ export const resultSchema = z
         asOf: z.string().describe("Month of the price table."),
       })
       .nullable(),
+    exploration: z
+      .object({
+        proposals: z.array(
+          z.object({
+            variant: z.string(),
+            predictedSloRate: rate.describe("Before it was measured, requests per second."),
+            sloRate: rate.nullable().describe("As measured; null: it has none."),
+          }),
+        ),
+        simulated: z
+          .number()
+          .int()
+          .nonnegative()
+          .describe("Configurations that were looked at in simulation."),
+        ended: z.string().describe("Why no more were proposed."),
+      })
+      .nullable()
+      .default(null)
+      .describe("Configurations that nobody wrote down (--explore); null without."),
     scaling: z
       .array(
         z.object({

@@ -83,6 +83,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     sloRate,
     operatingRate: knee.ratePerS * Math.exp(-oneSided),
     fittedLaw: spedUp(system, Math.exp(logSpeed)).server.law,
+    fittedOverheadMs: system.overheadMs,
     diagnosis: diagnose({
       variant,
       slo,

@@ -1,0 +1,117 @@
+import { describe, expect, it } from "vitest";
+import { catalogue, findVariant } from "../../../model-repo/catalogue";
+import { variantsProblems } from "../../../model-repo/validate-variant";
+import type { Variant } from "../../../model-repo/variant";
+import { truthOf } from "../../../serving-model/truth";
+import { explore, type ExploreOptions } from "../../../tuning/explore/explore";
+import { propose, type Measured } from "../../../tuning/explore/propose";
+import { configurationsOf, defaultSpace, sameConfiguration } from "../../../tuning/explore/space";
+import { budgetFor } from "../../../tuning/search/budget";
+import { search, serverOf, slo } from "../search/virtual-search";
+
+const facts = { wireCeilingPerS: null, clientCeilingPerS: null };
+const context = { slo, mode: "poisson", facts } as const;
+
+function measure(variant: Variant): Measured {
+  return { variant, outcome: search(variant, { budget: budgetFor("quick", 2) }).outcome };
+}
+
+function exploring(start: readonly Measured[], more: Partial<ExploreOptions> = {}) {
+  let measuredS = 0;
+  const explored = explore({
+    ...context,
+    most: 3,
+    variants: start.map(({ variant }) => variant),
+    outcomes: start.map(({ outcome }) => outcome),
+    measure: ({ variant }) => {
+      const { outcome, loadedS } = search(variant, { budget: budgetFor("quick", 2) });
+      measuredS += loadedS;
+      return Promise.resolve({ outcomes: [outcome], endedEarly: null });
+    },
+    ...more,
+  });
+  return explored.then((result) => ({ ...result, measuredS }));
+}
+
+describe("the space", () => {
+  it("holds valid variants of unique names, none above what an artefact was built for", () => {
+    const all = configurationsOf(catalogue);
+    expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+    expect(variantsProblems(all)).toEqual([]);
+    for (const { artefact, maxBatchSize } of all)
+      expect(maxBatchSize).toBeLessThanOrEqual(artefact.builtMaxBatchSize ?? 64);
+    expect(all.some((one) => sameConfiguration(one, findVariant("tftrt_int8_bs16_count4")))).toBe(true);
+  });
+});
+
+describe("a proposal", () => {
+  const start = [measure(findVariant("tftrt_fp16"))];
+  const space = { batchSizes: [8, 16, 64], instanceCounts: [1, 2, 3], queueDelaysUs: [0, 20_000] };
+
+  it("is the best of all predictions, without simulating all of them", () => {
+    const { best, simulated } = propose(start, { ...context, space });
+    const truths = configurationsOf([start[0]!.variant], space).map((variant) => ({
+      variant,
+      rate: truthOf(serverOf(variant), slo, { seeds: [1, 2], measureS: 40 }) ?? 0,
+    }));
+    const top = Math.max(...truths.map(({ rate }) => rate));
+    const chosen = truths.find(({ variant }) => variant.name === best!.variant.name)!;
+    expect(chosen.rate).toBeGreaterThan(0.97 * top);
+    expect(simulated).toBeLessThan(truths.length);
+  });
+
+  it("is the same for the same measurements", () => {
+    expect(propose(start, { ...context, space })).toEqual(propose(start, { ...context, space }));
+  });
+
+  it("is none when nothing is predicted to be better, and says so", () => {
+    const only = { batchSizes: [64], instanceCounts: [1], queueDelaysUs: [50_000] };
+    const { best, reason } = propose(start, { ...context, space: only });
+    expect(best).toBeNull();
+    expect(reason).toMatch(/none is predicted to beat the best measured one/);
+  });
+
+  it("needs a variant that was measured with success", () => {
+    const outcome = { ...start[0]!.outcome, sloRate: null, fittedLaw: null };
+    expect(propose([{ ...start[0]!, outcome }], context).reason).toMatch(/no measured variant/i);
+  });
+});
+
+describe("exploring", () => {
+  it("beats the best of the catalogue where a better configuration exists, with few measurements", async () => {
+    const start = [measure(findVariant("tftrt_fp16")), measure(findVariant("tftrt_fp16_bs8_count4"))];
+    const best = Math.max(...start.map(({ outcome }) => outcome.sloRate!.estimate));
+    const { outcomes, exploration } = await exploring(start);
+    const found = Math.max(...outcomes.map(({ sloRate }) => sloRate!.estimate));
+    expect(found).toBeGreaterThan(1.5 * best);
+    expect(exploration.proposals.length).toBeLessThanOrEqual(2);
+    // Against every configuration of a coarse grid, by long simulations of the true server.
+    const coarse = { ...defaultSpace, instanceCounts: [1, 2, 4, 8], queueDelaysUs: [0, 5000, 50_000] };
+    const grid = configurationsOf(
+      start.map(({ variant }) => variant),
+      coarse,
+    ).map((variant) => truthOf(serverOf(variant), slo, { seeds: [1], measureS: 20, tolerance: 0.01 }) ?? 0);
+    expect(found).toBeGreaterThan(0.97 * Math.max(...grid));
+  }, 60_000);
+
+  it("ends where the wire is the limit: no setting beats that", async () => {
+    const start = [measure(findVariant("tftrt_int8_bs16_count4"))];
+    const { exploration } = await exploring(start);
+    expect(exploration.proposals).toEqual([]);
+  });
+
+  it("ends early with the sweep", async () => {
+    const start = [measure(findVariant("tftrt_fp16"))];
+    const measureNothing = () => Promise.resolve({ outcomes: [], endedEarly: "interrupted" });
+    const { endedEarly, exploration } = await exploring(start, { measure: measureNothing });
+    expect(endedEarly).toBe("interrupted");
+    expect(exploration.proposals).toHaveLength(1);
+  });
+
+  it("measures no more than was asked for", async () => {
+    const start = [measure(findVariant("tftrt_fp32")), measure(findVariant("tftrt_fp16"))];
+    const { exploration } = await exploring(start, { most: 1 });
+    expect(exploration.proposals).toHaveLength(1);
+    expect(exploration.ended).toMatch(/as many as were asked for/);
+  });
+});

@@ -1,0 +1,109 @@
+/** Which configuration is worth measuring next, by the service laws that were fitted to the measured ones. Pure. */
+import type { Variant } from "../../model-repo/variant";
+import { payloadBytesOf } from "../../serving-model/t4";
+import { capacityPerS } from "../../serving-model/truth";
+import { comparingEffort } from "../diagnosis/relief";
+import type { SystemFacts, VariantOutcome } from "../outcome";
+import type { LoadMode } from "../search/load-axis";
+import { kneeOf, type ModelledSystem } from "../search/model-knee";
+import type { Slo } from "../trial";
+import { configurationsOf, sameConfiguration, type Space } from "./space";
+
+export interface Measured {
+  readonly variant: Variant;
+  readonly outcome: VariantOutcome;
+}
+
+export interface ProposalContext {
+  readonly slo: Slo;
+  readonly mode: LoadMode;
+  readonly facts: SystemFacts;
+  /** Default: `defaultSpace`. */
+  readonly space?: Space;
+}
+
+export interface Proposal {
+  /** Null: no configuration is worth measuring, for the reason given. */
+  readonly best: { readonly variant: Variant; readonly predictedSloRate: number } | null;
+  /** Configurations that were simulated for it; all others cannot be better by their capacity alone. */
+  readonly simulated: number;
+  readonly reason: string;
+}
+
+/** A prediction must beat the best measured rate by this factor: less is within the intervals. */
+const worthwhile = 1.02;
+/** Predictions closer than this are the same; then the configuration that asks for less is taken. */
+const same = 0.005;
+
+/**
+ * The configuration with the highest predicted SLO rate, if that is worth measuring. What a configuration can pass at all is known
+ * without simulating it, so they are gone through from the highest capacity down, until none can beat what was found.
+ */
+export function propose(measured: readonly Measured[], context: ProposalContext): Proposal {
+  const known = measured.filter(({ outcome }) => outcome.sloRate !== null);
+  const fitted = known.filter(({ outcome }) => outcome.fittedLaw !== null);
+  if (fitted.length === 0)
+    return { best: null, simulated: 0, reason: "No measured variant has a service model to predict from." };
+  const highest = Math.max(...known.map(({ outcome }) => outcome.sloRate!.estimate));
+  const candidates = configurationsOf(
+    measured.map(({ variant }) => variant),
+    context.space,
+  )
+    .filter((candidate) => !measured.some(({ variant }) => sameConfiguration(variant, candidate)))
+    .flatMap((variant) => {
+      const system = systemOf(variant, fitted, context.facts);
+      return system === null ? [] : [{ variant, system, capacity: capacityPerS(system.server) }];
+    })
+    .sort((a, b) => b.capacity - a.capacity || effortOf(a.variant) - effortOf(b.variant));
+  let best: Proposal["best"] = null;
+  let simulated = 0;
+  for (const { variant, system, capacity } of candidates) {
+    const least = best === null ? highest * worthwhile : best.predictedSloRate * (1 + same);
+    if (capacity <= least) break;
+    const knee = kneeOf(system, context.mode, context.slo, comparingEffort, least);
+    simulated++;
+    if (knee !== null && knee.ratePerS > least) best = { variant, predictedSloRate: knee.ratePerS };
+  }
+  const reason = `Of ${candidates.length} other configurations none is predicted to beat the best measured one by ${Math.round(100 * (worthwhile - 1))} %.`;
+  return { best, simulated, reason };
+}
+
+/** The model of a configuration: the law of the measured one of its artefact that is nearest to it. */
+function systemOf(variant: Variant, fitted: readonly Measured[], facts: SystemFacts): ModelledSystem | null {
+  const relatives = fitted.filter((one) => one.variant.artefact.name === variant.artefact.name);
+  if (relatives.length === 0) return null;
+  const { outcome } = relatives.reduce((nearest, one) =>
+    distance(one.variant, variant) < distance(nearest.variant, variant) ? one : nearest,
+  );
+  const law = outcome.fittedLaw!;
+  // The way into the node is the same for all that send as many bytes.
+  const bytes = payloadBytesOf(variant.artefact.input);
+  const ingressRequestsPerS = Math.min(
+    facts.wireCeilingPerS ?? Infinity,
+    ...fitted
+      .filter((one) => payloadBytesOf(one.variant.artefact.input) === bytes)
+      .map((one) => one.outcome.fittedLaw!.ingressRequestsPerS),
+  );
+  return {
+    server: {
+      ...variant,
+      dynamicBatching: true,
+      law: { ...law, ingressRequestsPerS },
+      scheduler: facts.scheduler,
+    },
+    overheadMs: outcome.fittedOverheadMs ?? 0,
+  };
+}
+
+/** Instances compete for the host, so they count for more than the batch. */
+function distance(one: Variant, other: Variant): number {
+  return (
+    2 * Math.abs(Math.log(one.instanceCount / other.instanceCount)) +
+    Math.abs(Math.log(one.maxBatchSize / other.maxBatchSize))
+  );
+}
+
+/** Memory and waiting that a configuration costs: instances first. */
+function effortOf({ instanceCount, maxBatchSize, queueDelayUs }: Variant): number {
+  return instanceCount + maxBatchSize / 1000 + queueDelayUs / 1e9;
+}
