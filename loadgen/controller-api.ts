@@ -1,12 +1,15 @@
 /**
- * The controller's HTTP API: how the tune command runs measurements from outside the cluster. Everything but `/healthz` and `/metrics`
- * needs the token; measurements are fetched by id, so a broken connection loses none.
+ * The controller's HTTP API: how the tune command runs measurements from outside the cluster, and the console. Measurements are fetched by
+ * id, so a broken connection loses none; finished ones are known after a restart, too.
  */
-import { timingSafeEqual } from "node:crypto";
 import fastify, { type FastifyInstance } from "fastify";
 import { LoadSpecError } from "./check-spec";
+import { addConsole, consolePaths } from "./console/console-routes";
+import type { ConsoleHub } from "./console/console-hub";
 import type { Controller } from "./controller";
 import type { ControllerMetrics } from "./controller-metrics";
+import type { HistoryStore } from "./history/history-store";
+import { addHttpGuard } from "./http-guard";
 import type { LoadProgress, LoadResult, LoadSpec } from "./load-spec";
 
 /** State of one measurement as `GET /measurements/:id` answers it. */
@@ -23,31 +26,33 @@ export interface ControllerApiOptions {
   readonly token: string;
   /** Names that callers may use for this host: others are refused, so that a web page cannot reach it through DNS. */
   readonly allowedHosts?: readonly string[];
+  readonly hub: ConsoleHub;
+  readonly store: HistoryStore;
+  /** Folder of images in the workers' file system, for loads that the console starts. */
+  readonly imageFolder: string;
 }
 
-/** A spec with the known answers of 128 images is about 20 kB. */
-const MAX_BODY_BYTES = 1024 * 1024;
-/** Through a port-forward the host is this machine; in the cluster it is the service. */
-const DEFAULT_HOSTS = ["localhost", "127.0.0.1", "[::1]"];
-
+/** A spec with the known answers of 128 images is about 20 kB; one with a million recorded arrivals is much larger. */
+const MAX_BODY_BYTES = 24 * 1024 * 1024;
 /** The server, not yet listening. */
 export function controllerApi(options: ControllerApiOptions): FastifyInstance {
-  const { controller, token, metrics } = options;
-  const expected = Buffer.from(`Bearer ${token}`);
-  const hosts = new Set([...DEFAULT_HOSTS, ...(options.allowedHosts ?? [])]);
+  const { controller, token, metrics, store } = options;
   const measurements = new Map<string, MeasurementState>();
   const aborts = new Map<string, AbortController>();
+  const stateOf = (id: string): MeasurementState | undefined => {
+    const result = store.get(id)?.result;
+    return measurements.get(id) ?? (result ? { state: "finished", result } : undefined);
+  };
   const app = fastify({ bodyLimit: MAX_BODY_BYTES });
 
-  app.addHook("onRequest", async (request, reply) => {
-    if (request.url === "/healthz" || request.url === "/metrics") return;
-    if (!hosts.has(request.hostname.replace(/:\d+$/, "")))
-      return reply.code(421).send({ error: "unknown host" });
-    const given = Buffer.from(request.headers.authorization ?? "");
-    if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
-      return reply.code(401).send({ error: "the call needs the load generator's token" });
-    }
+  const probes = ["/healthz", "/metrics"];
+  addHttpGuard(app, {
+    token,
+    allowedHosts: options.allowedHosts ?? [],
+    openPaths: new Set([...probes, ...consolePaths]),
+    anyHostPaths: new Set(probes),
   });
+  addConsole(app, options);
 
   // The clock is the one that measurements are dated with.
   app.get("/healthz", async () => ({
@@ -63,7 +68,7 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
   app.put<{ Params: { id: string }; Body: LoadSpec }>("/measurements/:id", async (request, reply) => {
     const { id } = request.params;
     if (request.body.id !== id) return reply.code(400).send({ error: `the spec's id is not ${id}` });
-    const known = measurements.get(id);
+    const known = stateOf(id);
     if (known !== undefined && known.state !== "failed") return reply.code(200).send(known);
     const abort = new AbortController();
     aborts.set(id, abort);
@@ -85,8 +90,8 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
   });
 
   app.get<{ Params: { id: string } }>("/measurements/:id", async (request, reply) => {
-    const known = measurements.get(request.params.id);
-    // After a restart of the controller: its caller then knows that the measurement is lost and asks for it anew.
+    const known = stateOf(request.params.id);
+    // A measurement that a restart of the controller ended is not known: its caller then asks for it anew.
     return known ?? reply.code(404).send({ error: `no measurement ${request.params.id}` });
   });
 

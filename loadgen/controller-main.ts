@@ -1,8 +1,18 @@
 /** Process of the load controller: workers register over gRPC, the tune command calls over HTTP. Token in LOADGEN_TOKEN. */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
+import { bothObservers } from "./both-observers";
+import { ConsoleHub } from "./console/console-hub";
 import { Controller } from "./controller";
 import { controllerApi } from "./controller-api";
 import { ControllerMetrics } from "./controller-metrics";
+import { HistoryStore } from "./history/history-store";
+import { RunRecorder } from "./history/run-recorder";
+import { ServerMetrics } from "./history/server-metrics";
+import { splitHostPort } from "./host-port";
+import { plainAddress } from "./targets";
 
 interface Arguments {
   readonly host: string;
@@ -10,6 +20,12 @@ interface Arguments {
   readonly httpPort: number;
   readonly allowHost: readonly string[];
   readonly sloBoundMs: number;
+  readonly target: readonly string[];
+  readonly metricsUrl: readonly string[];
+  readonly maxRate: number;
+  readonly maxInFlight: number;
+  readonly stateDir?: string;
+  readonly images: string;
 }
 
 function parsePort(text: string): number {
@@ -24,6 +40,27 @@ function parseMs(text: string): number {
   if (!(ms > 0 && ms < Infinity))
     throw new InvalidArgumentError("A bound is a number of milliseconds above 0.");
   return ms;
+}
+
+function parseTarget(text: string, before: readonly string[]): readonly string[] {
+  try {
+    splitHostPort(plainAddress(text));
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+  return [...before, text];
+}
+
+function parseUrl(text: string, before: readonly string[]): readonly string[] {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new InvalidArgumentError("Give a URL, e.g. http://triton:8002/metrics.");
+  return [...before, text];
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (!(limit > 0)) throw new InvalidArgumentError("A limit is a number above 0.");
+  return limit;
 }
 
 async function main(): Promise<void> {
@@ -51,6 +88,34 @@ async function main(): Promise<void> {
       parseMs,
       100,
     )
+    .option(
+      "--target <host:port>",
+      "server that may be loaded, or dns:///NAME:PORT for all its replicas; repeatable; without it, any that a caller with the token names",
+      parseTarget,
+      [],
+    )
+    .option(
+      "--metrics-url <url>",
+      "metrics of a target, which the console shows beside the load; repeatable",
+      parseUrl,
+      [],
+    )
+    .option("--max-rate <n>", "hard limit on the offered requests per second", parseLimit, Infinity)
+    .option(
+      "--max-in-flight <n>",
+      "hard limit on the requests in flight of a measurement",
+      parseLimit,
+      Infinity,
+    )
+    .option(
+      "--state-dir <dir>",
+      "keeps the history of measurements over restarts; without it, it ends with the process",
+    )
+    .option(
+      "--images <dir>",
+      "folder of images in the workers' file system, for loads that the console starts",
+      join(__dirname, "../model-repo/images"),
+    )
     .parse()
     .opts<Arguments>();
   const token = process.env["LOADGEN_TOKEN"] ?? "";
@@ -61,19 +126,53 @@ async function main(): Promise<void> {
     process.exit(2);
   }
   const metrics = new ControllerMetrics({ sloBoundMs: options.sloBoundMs });
-  const controller = await Controller.listen({
+  const store = new HistoryStore(options.stateDir ?? mkdtempSync(join(tmpdir(), "load-controller-")));
+  const servers = new ServerMetrics(options.metricsUrl);
+  const hub = new ConsoleHub(store, () => controller);
+  const recorder = new RunRecorder({
+    listener: {
+      started: (spec) => {
+        servers.start();
+        hub.started(spec);
+      },
+      second: (spec, recorded) => hub.second(spec, recorded),
+      changed: (spec, change) => hub.changed(spec, change),
+      ended: (spec, result) => {
+        servers.stop();
+        hub.ended(spec, result);
+      },
+    },
+    workers: () => {
+      const workers = controller.workers();
+      const inFlight = workers.reduce((sum, { heartbeat }) => sum + (heartbeat?.inFlight ?? 0), 0);
+      return { count: workers.length, inFlight };
+    },
+    server: () => servers.reading(),
+  });
+  const controller: Controller = await Controller.listen({
     token,
-    observer: metrics,
+    observer: bothObservers(metrics, recorder),
+    limits: {
+      targets: options.target.length === 0 ? null : options.target,
+      maxRatePerS: options.maxRate,
+      maxInFlight: options.maxInFlight,
+    },
     host: options.host,
     port: options.port,
     onRegister: ({ name }) => process.stderr.write(`worker ${name} registered\n`),
   });
-  const api = controllerApi({ controller, metrics, token, allowedHosts: options.allowHost });
+  const { allowHost: allowedHosts, images: imageFolder } = options;
+  const api = controllerApi({ controller, metrics, hub, store, token, allowedHosts, imageFolder });
   await api.listen({ host: options.host, port: options.httpPort });
   const http = api.server.address();
   const httpPort = typeof http === "object" && http !== null ? http.port : options.httpPort;
   process.stdout.write(`${JSON.stringify({ ready: true, port: controller.port, httpPort })}\n`);
+  let isEnding = false;
   const end = (): void => {
+    if (isEnding) return;
+    isEnding = true;
+    // A running measurement cannot be finished in the time that a pod has to end: it is lost, and the next process says so.
+    hub.close();
     void Promise.all([api.close(), controller.close()]).then(() => process.exit(0));
   };
   process.on("SIGTERM", end);

@@ -128,8 +128,8 @@ export class Controller implements LoadClient {
   change(id: string, shape: LoadProfile): boolean {
     if (this.current?.spec.id !== id) return false;
     const { spec, run } = this.current;
-    checkChange(spec, shape);
     checkLimits({ ...spec, shape }, this.limits);
+    checkChange(spec, shape);
     return run.change(shape);
   }
 

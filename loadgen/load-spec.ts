@@ -62,6 +62,8 @@ export interface LoadSpec {
   readonly measureS: number;
   /** SLO bound on the response time, milliseconds: splits `ok` from `late`. */
   readonly sloBoundMs: number;
+  /** Share of the requests that must keep the bound, e.g. 0.95, for whoever shows the outcome; nothing here depends on it. */
+  readonly sloQuantile?: number;
   /** A request without an answer after this long fails, milliseconds. */
   readonly deadlineMs: number;
   /** Largest number of requests in flight over all workers; what is over it is shed and counts as late. */

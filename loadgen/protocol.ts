@@ -94,7 +94,10 @@ type WireShapes = {
 };
 
 /** LoadSpec as the .proto file has it: the shape is a member of a oneof, null is a flag; what only the controller needs is left out. */
-type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers" | "inputDims" | "stopWhen" | "subject" | "tls"> & {
+type WireSpec = Omit<
+  LoadSpec,
+  "shape" | "knownAnswers" | "inputDims" | "stopWhen" | "subject" | "sloQuantile" | "tls"
+> & {
   /** Empty: not said. */
   readonly inputDims: readonly number[];
   readonly knownAnswers: readonly KnownAnswer[];
@@ -103,7 +106,15 @@ type WireSpec = Omit<LoadSpec, "shape" | "knownAnswers" | "inputDims" | "stopWhe
 } & WireShapes;
 
 export function specToWire(spec: LoadSpec): WireSpec {
-  const { shape, knownAnswers, inputDims = [], stopWhen: _stopWhen, subject: _subject, ...rest } = spec;
+  const {
+    shape,
+    knownAnswers,
+    inputDims = [],
+    stopWhen: _stopWhen,
+    subject: _subject,
+    sloQuantile: _quantile,
+    ...rest
+  } = spec;
   const { kind, ...figures } = shape;
   const checkAnswers = knownAnswers !== null;
   return { ...rest, inputDims, knownAnswers: knownAnswers ?? [], checkAnswers, [kind]: figures };

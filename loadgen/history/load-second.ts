@@ -36,6 +36,8 @@ export interface LoadSecond {
   /** By plan, requests per second; null in a closed loop. */
   readonly offeredPerS: number | null;
   readonly workers: number;
+  /** Correctly answered requests since the load's start, by address; those of the warm-up included. */
+  readonly perAddress: Readonly<Record<string, number>>;
   readonly server: ServerReading | null;
 }
 

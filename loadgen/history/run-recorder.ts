@@ -46,6 +46,7 @@ interface Running {
   lateness: Histogram;
   failed: number;
   shed: number;
+  readonly perAddress: Map<string, number>;
 }
 
 export class RunRecorder implements MeasurementObserver {
@@ -68,6 +69,7 @@ export class RunRecorder implements MeasurementObserver {
       timer: setInterval(() => this.seal(), 1000),
       segment: { shape: spec.shape, fromS: 0, usersBefore: 0 },
       lastS: 0,
+      perAddress: new Map(spec.addresses.map((address) => [address, 0])),
       ...emptySecond(),
     };
   }
@@ -80,6 +82,8 @@ export class RunRecorder implements MeasurementObserver {
       running.response.mergeSparse(tally.response);
       running.lateness.mergeSparse(tally.lateness);
       running.window.add(tally.response, nowMs);
+      for (const { address, answered } of tally.perAddress)
+        running.perAddress.set(address, (running.perAddress.get(address) ?? 0) + answered);
       for (const { failed, shed } of tally.intervals) {
         running.failed += failed;
         running.shed += shed;
@@ -132,6 +136,7 @@ export class RunRecorder implements MeasurementObserver {
       users: usersOf(segment, atS) ?? null,
       offeredPerS: rateAt(segment.shape, atS - segment.fromS) ?? null,
       workers: count,
+      perAddress: Object.fromEntries(running.perAddress),
       server: options.server?.() ?? null,
     };
     Object.assign(running, emptySecond(), { lastS: atS });

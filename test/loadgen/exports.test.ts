@@ -20,6 +20,7 @@ const second: LoadSecond = {
   users: null,
   offeredPerS: 100,
   workers: 2,
+  perAddress: {},
   server: { batchesPerS: 5, batchSize: 4, queueMs: 1.5, gpuBusy: null },
 };
 

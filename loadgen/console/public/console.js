@@ -1,0 +1,420 @@
+/** The console: what the controller tells over its event stream becomes tiles, charts and tables; buttons become calls. */
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const charts = LoadCharts.create(byId("charts"));
+  const state = { workers: [], runs: [], seconds: [], shownId: null, token: null };
+
+  /** The token comes behind # of the address, which no server ever sees, or by hand; it stays until the tab is closed. */
+  function takeToken() {
+    const given = new URLSearchParams(location.hash.slice(1)).get("token");
+    if (given) {
+      sessionStorage.setItem("token", given);
+      history.replaceState(null, "", location.pathname);
+    }
+    state.token = sessionStorage.getItem("token");
+  }
+
+  async function call(method, path, body) {
+    const headers = { authorization: `Bearer ${state.token}` };
+    if (body !== undefined) headers["content-type"] = "application/json";
+    const response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    if (response.ok) return response;
+    const text = await response.text();
+    let message = text;
+    try {
+      message = JSON.parse(text).error ?? text;
+    } catch {
+      // no JSON: shown as it is
+    }
+    throw Object.assign(new Error(message), { status: response.status });
+  }
+
+  // ---- events
+
+  async function listen() {
+    let pauseMs = 500;
+    for (;;) {
+      try {
+        const response = await call("GET", "/console/events");
+        setLink(true);
+        pauseMs = 500;
+        await readEvents(response.body);
+      } catch (error) {
+        if (error.status === 401) {
+          setLink(false);
+          return askToken(state.token === null ? "" : "This token is not the controller's.");
+        }
+      }
+      setLink(false);
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      pauseMs = Math.min(5000, 2 * pauseMs);
+    }
+  }
+
+  async function readEvents(body) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const parts = (rest + value).split("\n\n");
+      rest = parts.pop();
+      for (const part of parts) {
+        const [, event, data] = /^event: (.*)\ndata: (.*)$/s.exec(part) ?? [];
+        if (event !== undefined) onEvent(event, JSON.parse(data));
+      }
+    }
+  }
+
+  function onEvent(event, data) {
+    if (event === "snapshot") {
+      state.workers = data.workers;
+      state.runs = data.runs;
+      const last = data.runs.at(-1);
+      // Who looks at an old measurement goes on looking at it.
+      if (
+        state.shownId === null ||
+        state.shownId === last?.id ||
+        !data.runs.some(({ id }) => id === state.shownId)
+      )
+        showRun(last ?? null, data.seconds);
+      renderRuns();
+      renderWorkers();
+    } else if (event === "second") {
+      if (newest()?.id !== state.shownId) return;
+      state.seconds.push(data);
+      charts.addSecond(data);
+      renderNow();
+    } else if (event === "workers") {
+      state.workers = data;
+      renderWorkers();
+    } else if (event === "run") {
+      const index = state.runs.findIndex(({ id }) => id === data.id);
+      if (index < 0) state.runs.push(data);
+      else state.runs[index] = data;
+      if (index < 0) showRun(data, []);
+      renderRuns();
+      renderNow();
+    }
+  }
+
+  const newest = () => state.runs.at(-1);
+  const running = () => (newest()?.state === "running" ? newest() : undefined);
+  const shownRun = () => state.runs.find(({ id }) => id === state.shownId);
+
+  function showRun(run, seconds) {
+    state.shownId = run?.id ?? null;
+    state.seconds = [...seconds];
+    charts.setObjective(run?.spec.sloBoundMs ?? null);
+    charts.setSeconds(seconds);
+    renderNow();
+  }
+
+  // ---- rendering
+
+  function element(name, properties = {}, ...children) {
+    const node = Object.assign(document.createElement(name), properties);
+    node.append(...children.filter((child) => child !== null));
+    return node;
+  }
+
+  const fixed = (value, digits = 1) => (value === null || value === undefined ? "-" : value.toFixed(digits));
+
+  function setLink(isOn) {
+    byId("link").dataset.state = isOn ? "on" : "off";
+    byId("link").textContent = isOn ? "live" : "offline";
+  }
+
+  function describe(shape) {
+    const rate = (perS) => `${Number(perS.toFixed(1))}/s`;
+    switch (shape.kind) {
+      case "users":
+        return shape.thinkMaxS > 0 ? `${shape.users} users` : `${shape.users} in flight`;
+      case "ramp":
+        return `ramp ${rate(shape.fromPerS)} to ${rate(shape.toPerS)} in ${shape.overS} s`;
+      case "steps":
+        return `${shape.steps.length} steps up to ${rate(Math.max(...shape.steps.map(({ ratePerS }) => ratePerS)))}`;
+      case "recorded":
+        return `${shape.atS.length} recorded arrivals`;
+      default:
+        return `${shape.kind} ${rate(shape.ratePerS)}`;
+    }
+  }
+
+  function outcome(run) {
+    if (run.state === "running") return ["running", ""];
+    if (run.result === null) return [run.state, "bad"];
+    if (!run.result.valid) return ["invalid", "bad"];
+    if (run.result.stop?.finding) return ["stopped by its rule", "bad"];
+    const share = run.result.total.ok / run.result.total.planned;
+    const quantile = run.spec.sloQuantile;
+    if (quantile === undefined) return ["finished", ""];
+    return share >= quantile - 1e-9 ? ["objective held", "good"] : ["objective broken", "bad"];
+  }
+
+  function why(run) {
+    if (run.error !== null) return run.error;
+    const { stop, invalidReasons = [], warnings = [] } = run.result ?? {};
+    return [stop?.reason, ...invalidReasons, ...warnings].filter(Boolean).join("; ");
+  }
+
+  function renderNow() {
+    const run = shownRun();
+    const last = state.seconds.at(-1);
+    const bound = run?.spec.sloBoundMs;
+    const isLate = last?.p95Ms > bound;
+    const tiles = [
+      ["requests/s", fixed(last?.ratePerS)],
+      ["p95, ms", fixed(last?.p95Ms), last?.p95Ms == null ? "" : isLate ? "bad" : "good"],
+      ["p50 / p99, ms", last ? `${fixed(last.p50Ms, 0)} / ${fixed(last.p99Ms, 0)}` : "-"],
+      [
+        "failed + shed /s",
+        last ? String(last.failed + last.shed) : "-",
+        last?.failed + last?.shed > 0 ? "bad" : "",
+      ],
+      ["users", last?.users == null ? "-" : String(last.users)],
+      ["in flight", last ? String(last.inFlight) : "-"],
+      ["lateness p99, ms", fixed(last?.latenessP99Ms, 2)],
+    ];
+    byId("tiles").replaceChildren(
+      ...tiles.map(([label, value, tone = ""]) =>
+        element(
+          "div",
+          { className: "tile" },
+          element("b", { className: tone, textContent: value }),
+          element("span", { textContent: label }),
+        ),
+      ),
+    );
+    byId("shown").textContent =
+      run === undefined
+        ? "Nothing has been measured yet: choose a load and press Start."
+        : `${describe(run.changes.at(-1)?.shape ?? run.spec.shape)} on ${run.spec.modelName}, ${new Date(run.startedUnixMs).toLocaleString()}: ${outcome(run)[0]}`;
+    renderReplicas(last);
+    renderControls();
+  }
+
+  function renderControls() {
+    const run = running();
+    byId("status").textContent =
+      run === undefined
+        ? `idle, ${state.workers.length} workers`
+        : `${state.seconds.at(-1)?.phase ?? "preparing"}: ${describe(run.changes.at(-1)?.shape ?? run.spec.shape)} on ${run.spec.modelName}`;
+    byId("start").disabled = run !== undefined;
+    byId("change").disabled = byId("stop").disabled = run === undefined;
+    for (const id of ["fixed", "judgement"]) byId(id).disabled = run !== undefined;
+  }
+
+  function table(id, head, rows, nothing) {
+    const cells = head.map((name) => element("th", { scope: "col", textContent: name }));
+    const body =
+      rows.length > 0
+        ? rows
+        : [
+            element(
+              "tr",
+              {},
+              element("td", { className: "empty", textContent: nothing, colSpan: head.length }),
+            ),
+          ];
+    byId(id).replaceChildren(
+      element("thead", {}, element("tr", {}, ...cells)),
+      element("tbody", {}, ...body),
+    );
+  }
+
+  const row = (...cells) =>
+    element(
+      "tr",
+      {},
+      ...cells.map((cell) => (cell instanceof Node ? cell : element("td", { textContent: cell }))),
+    );
+
+  function renderWorkers() {
+    byId("worker-count").textContent = String(state.workers.length);
+    // A thousand rows help nobody: the latest ones first.
+    const shown = [...state.workers]
+      .sort((one, other) => other.latenessP99Ms - one.latenessP99Ms)
+      .slice(0, 50);
+    table(
+      "workers",
+      [
+        "worker",
+        "state",
+        "in flight",
+        "lateness p99, ms",
+        "loop delay p99, ms",
+        "CPU, %",
+        "MB/s",
+        "memory, MB",
+      ],
+      shown.map((worker) =>
+        row(
+          worker.name,
+          worker.state,
+          String(worker.inFlight),
+          fixed(worker.latenessP99Ms, 2),
+          fixed(worker.loopDelayP99Ms, 2),
+          fixed(100 * worker.cpuShare, 0),
+          fixed(worker.wireMbPerS),
+          fixed(worker.rssMb, 0),
+        ),
+      ),
+      "No worker is connected.",
+    );
+    renderControls();
+  }
+
+  function renderReplicas(last) {
+    const entries = Object.entries(last?.perAddress ?? {});
+    const total = entries.reduce((sum, [, count]) => sum + count, 0);
+    table(
+      "replicas",
+      ["address", "answered", "share, %"],
+      entries.map(([address, count]) =>
+        row(address, String(count), total === 0 ? "-" : fixed((100 * count) / total)),
+      ),
+      "No answers yet.",
+    );
+  }
+
+  function renderRuns() {
+    const rows = [...state.runs]
+      .reverse()
+      .slice(0, 100)
+      .map((run) => {
+        const [text, tone] = outcome(run);
+        const { total, response } = run.result ?? {};
+        const show = element("button", { className: "small", textContent: "show", title: `Show ${run.id}` });
+        show.addEventListener("click", () => void open(run.id));
+        const downloads = ["csv", "json", "hlog", "html"].map((format) => {
+          const button = element("button", {
+            className: "small",
+            textContent: format,
+            title: `Download ${run.id} as ${format}`,
+          });
+          button.addEventListener("click", () => void download(run.id, format));
+          return button;
+        });
+        return row(
+          new Date(run.startedUnixMs).toLocaleString(),
+          element("td", {
+            className: "text",
+            textContent: `${describe(run.spec.shape)} on ${run.spec.modelName}`,
+          }),
+          element("td", { className: `text ${tone}`, textContent: text }),
+          total && total.planned > 0 ? fixed((100 * total.ok) / total.planned, 2) : "-",
+          fixed(response?.p95Ms),
+          element("td", {}, show, " ", ...downloads.flatMap((button) => [button, " "])),
+          element("td", { className: "why", textContent: why(run) }),
+        );
+      });
+    table("history", ["started", "load", "outcome", "in time, %", "p95, ms", "", "why"], rows, "None yet.");
+    for (const index of [1, 2, 6]) byId("history").querySelectorAll("th")[index]?.classList.add("text");
+  }
+
+  async function open(id) {
+    try {
+      const { run, seconds } = await (await call("GET", `/console/runs/${encodeURIComponent(id)}`)).json();
+      showRun(run, seconds);
+      byId("charts").focus();
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  async function download(id, format) {
+    try {
+      const response = await call("GET", `/console/runs/${encodeURIComponent(id)}/download/${format}`);
+      const url = URL.createObjectURL(await response.blob());
+      const [, name] = /filename="(.*)"/.exec(response.headers.get("content-disposition") ?? "") ?? [];
+      element("a", { href: url, download: name ?? `load.${format}` }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  // ---- controls
+
+  function complain(error) {
+    byId("form-error").textContent = error.message;
+  }
+
+  async function act(work) {
+    byId("form-error").textContent = "";
+    try {
+      await work();
+    } catch (error) {
+      complain(error);
+    }
+  }
+
+  byId("load-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (running() === undefined) void act(() => call("POST", "/console/load", LoadForm.request()));
+  });
+  byId("change").addEventListener("click", () => {
+    if (LoadForm.isValid())
+      void act(() =>
+        call("POST", `/console/load/${encodeURIComponent(running()?.id ?? "")}/change`, {
+          shape: LoadForm.shape(),
+        }),
+      );
+  });
+  byId("stop").addEventListener(
+    "click",
+    () => void act(() => call("POST", `/console/load/${encodeURIComponent(running()?.id ?? "")}/stop`)),
+  );
+  byId("target").addEventListener("change", () => void act(loadModels));
+
+  async function loadTargets() {
+    const { targets } = await (await call("GET", "/console/targets")).json();
+    byId("target").replaceChildren(
+      ...targets.map((target) =>
+        element("option", { value: target, textContent: target.replace("dns:///", "") }),
+      ),
+    );
+    if (targets.length === 0)
+      throw new Error("This controller has no target: start it with --target HOST:PORT to use the console.");
+    await loadModels();
+  }
+
+  async function loadModels() {
+    const target = byId("target").value;
+    const { models } = await (
+      await call("GET", `/console/models?target=${encodeURIComponent(target)}`)
+    ).json();
+    byId("model").replaceChildren(
+      ...models.map((name) => element("option", { value: name, textContent: name })),
+    );
+    if (models.length === 0) throw new Error(`${target} has no model that is ready.`);
+  }
+
+  function askToken(error) {
+    byId("login-error").textContent = error;
+    if (!byId("login").open) byId("login").showModal();
+  }
+
+  byId("login-form").addEventListener("submit", () => {
+    sessionStorage.setItem("token", byId("token").value.trim());
+    byId("token").value = "";
+    start();
+  });
+  byId("login").addEventListener("cancel", (event) => event.preventDefault());
+
+  function start() {
+    takeToken();
+    if (state.token === null) return askToken("");
+    void listen();
+    void act(loadTargets);
+  }
+
+  renderNow();
+  renderRuns();
+  start();
+})();
