@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .errors import ConversionError
+from .job import BENCH_SECONDS, Gear
 from .plan import Plan, read_plan
 from .run import convert, write_failure
 
@@ -26,6 +27,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--held-out", help="fetched copy of the plan's held-out images")
     parser.add_argument(
         "--without-held-out", action="store_true", help="measure no accuracy, although the plan names held-out images"
+    )
+    parser.add_argument(
+        "--bench-seconds", type=float, default=BENCH_SECONDS, help="how long each batch size is measured (default: 5)"
     )
     return parser.parse_args(words)
 
@@ -54,7 +58,14 @@ def main(words: list[str]) -> int:
             options.output.mkdir(parents=True, exist_ok=True)
             write_failure(options.output, options.artefact, error)
             raise
-        outcome = convert(plan, options.artefact, options.previous, options.output, downloads)
+        outcome = convert(
+            plan,
+            options.artefact,
+            options.previous,
+            options.output,
+            downloads,
+            Gear(bench_seconds=options.bench_seconds),
+        )
     except ConversionError as error:
         print(f"convert {options.artefact}: {error}", file=sys.stderr, flush=True)
         return 2

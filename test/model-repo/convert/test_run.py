@@ -320,13 +320,12 @@ def arguments(tmp_path: Path, *more: str) -> list[str]:
 def test_command_line(
     model_file: Path, photos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Gear, "bench_seconds", 0.01)
-    monkeypatch.setattr("convert.run.Gear", lambda: Gear(query_gpu=lambda: T4, bench_seconds=0.01))
+    monkeypatch.setattr(command, "Gear", lambda bench_seconds: Gear(lambda: T4, bench_seconds=bench_seconds))
     gone = {"source": "gs://nowhere/images", "count": 2}
     raw = plan_json(model={**MODEL, "source": "gs://nowhere/m.onnx"}, heldOut=gone, calibration=gone)
     (tmp_path / "plan.json").write_text(json.dumps(raw))
     copies = ("--model", str(model_file), "--held-out", str(photos), "--calibration", str(photos))
-    assert command.main(arguments(tmp_path, *copies)) == 0
+    assert command.main(arguments(tmp_path, *copies, "--bench-seconds", "0.01")) == 0
     assert "small: converted" in capsys.readouterr().out
     previous = tmp_path / "previous"
     shutil.move(tmp_path / "out", previous)

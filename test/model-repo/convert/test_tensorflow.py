@@ -246,3 +246,20 @@ def test_tf2onnx_gives_the_same_answers(source: Path, tmp_path: Path) -> None:
     to_onnx(source, MODEL, spec, tmp_path / "m.onnx")
     images = (PIXELS.astype(np.float32) - 127) / 64
     np.testing.assert_allclose(run(load(tmp_path / "m.onnx"), [PIXELS]), by_hand(source, images), atol=1e-4)
+
+
+def test_the_documents_resnet50_from_keras_weights(tmp_path: Path) -> None:
+    """Keras' published file has the old format; its preparation of images is part of the exported graph."""
+    import h5py
+    from convert.plan import RESNET50
+    from keras.src.legacy.saving import legacy_h5_format
+
+    network = tf.keras.applications.ResNet50(weights=None, input_shape=(32, 32, 3))
+    with h5py.File(tmp_path / "weights.h5", "w") as file:
+        legacy_h5_format.save_weights_to_hdf5_group(file, network)
+    spec = artefact(platform="tensorflow_savedmodel", precision="original", height=32, width=32, classes=1000)
+    export(tmp_path / "weights.h5", RESNET50, spec, tmp_path / "out")
+    images = read_images(PHOTOS, 32, 32)
+    prepared = tf.keras.applications.resnet50.preprocess_input(images.astype(np.float32))
+    expected = network(prepared, training=False).numpy()
+    np.testing.assert_allclose(predictor(tmp_path / "out", spec)(images), expected, atol=1e-6)
