@@ -284,7 +284,15 @@ export class World {
     ]);
     await this.startTriton();
     for (const url of Object.values(this.metricsUrls))
-      await until(`${url} answers`, async () => (await fetch(url)).ok, 60_000);
+      await until(
+        `${url} answers`,
+        async () => {
+          const ended = [...this.programs.values()].find(({ running }) => !running);
+          if (ended !== undefined) throw new Error(`${ended.name} has ended:\n${ended.logTail()}`);
+          return (await fetch(url)).ok;
+        },
+        60_000,
+      );
     await this.startWorker();
     await this.addPods();
     this.prometheus = await Prometheus.start(join(this.folder, "prometheus"), this.prometheusFiles());
