@@ -10,6 +10,9 @@ import type { LoadSecond, RecordedSecond, ServerReading } from "./load-second";
 /** Window of the percentiles without a stop rule, model seconds: long enough to be calm, short enough to follow. */
 export const DEFAULT_WINDOW_S = 5;
 
+/** Wall seconds between two reports of a worker. */
+const REPORT_S = 1;
+
 /** Sees what the recorder makes of a measurement. */
 export interface RecorderListener {
   started?(spec: LoadSpec): void;
@@ -124,7 +127,8 @@ export class RunRecorder implements MeasurementObserver {
       atS: rounded(atS),
       unixMs: Date.now(),
       phase: phaseOf(spec, atS),
-      ratePerS: rounded((response.count + failed + shed) / spanS),
+      // The last reports cover a whole report's time, however short the last span is.
+      ratePerS: rounded((response.count + failed + shed) / Math.max(spanS, REPORT_S / spec.timeDilation)),
       answered: response.count,
       failed,
       shed,

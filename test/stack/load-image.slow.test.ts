@@ -54,6 +54,47 @@ it("runs the worker, which looks for its controller and ends on SIGTERM", async 
   }
 });
 
+it("runs the controller, whose console is complete, and which ends on SIGTERM", async () => {
+  const args = [
+    "loadgen/controller-main.js",
+    "--port",
+    "0",
+    "--http-port",
+    "0",
+    "--state-dir",
+    join(app, "state"),
+  ];
+  const controller = spawn(process.execPath, args, {
+    cwd: app,
+    env: { PATH: process.env.PATH, LOADGEN_TOKEN: "t" },
+  });
+  try {
+    const line = await new Promise<string>((resolve, reject) => {
+      controller.stdout.once("data", (chunk: Buffer) => resolve(chunk.toString()));
+      controller.stderr.once("data", (chunk: Buffer) => reject(new Error(chunk.toString())));
+    });
+    const { httpPort } = JSON.parse(line) as { httpPort: number };
+    for (const path of [
+      "/",
+      "/console.js",
+      "/console.css",
+      "/form.js",
+      "/charts.js",
+      "/uplot.js",
+      "/uplot.css",
+      "/healthz",
+    ]) {
+      const response = await fetch(`http://127.0.0.1:${httpPort}${path}`);
+      expect([path, response.status]).toEqual([path, 200]);
+    }
+    const ended = new Promise((resolve) => controller.once("exit", resolve));
+    controller.kill("SIGTERM");
+    expect(await ended).toBe(0);
+  } finally {
+    controller.kill("SIGKILL");
+  }
+});
+
 it("refuses to run without the token", () => {
   const { status, stderr } = spawnSync(
     process.execPath,

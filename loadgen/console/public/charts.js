@@ -11,11 +11,12 @@ const LoadCharts = (() => {
     },
     {
       title: "Response time, ms",
+      hasObjective: true,
       series: [
         ["p50", "--series-1", (s) => s.p50Ms, 1],
         ["p95", "--series-2", (s) => s.p95Ms, 1, { width: 2 }],
         ["p99", "--series-3", (s) => s.p99Ms, 1],
-        ["objective", "--bad", (s, view) => view.boundMs, 0, { dash: [6, 4] }],
+        ["objective", "--bad", (s, view) => view.boundMs, 0, { dash: [6, 4], auto: false }],
       ],
     },
     {
@@ -81,9 +82,17 @@ const LoadCharts = (() => {
         height: 190,
         cursor: { sync: { key: "load" }, points: { size: 6 } },
         hooks: { setLegend: [showLast] },
-        scales: { x: { time: false }, y: { range: fromZero }, "%": { range: [0, 100] } },
+        scales: {
+          x: { time: false },
+          y: { range: (_, __, most) => fromZero(most, definition.hasObjective ? view.boundMs : null) },
+          "%": { range: [0, 100] },
+        },
         axes: [
-          { ...axis, values: (_, ticks) => ticks.map(clock) },
+          {
+            ...axis,
+            incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200],
+            values: (_, ticks) => ticks.map(clock),
+          },
           { ...axis, size: 52 },
           ...(hasPercent ? [{ ...axis, side: 1, scale: "%", size: 44, grid: { show: false } }] : []),
         ],
@@ -154,9 +163,13 @@ const LoadCharts = (() => {
     if (last >= 0 && plot.cursor.idx == null && plot.legend.idx !== last) plot.setLegend({ idx: last });
   }
 
-  /** From 0, with a little room above; a chart of nothing has a scale, too. */
-  function fromZero(_, __, most) {
-    return [0, most > 0 ? most * 1.08 : 1];
+  /**
+   * From 0, with a little room above; a chart of nothing has a scale, too. The objective is in sight unless it is so far away that the
+   * measured lines would lie flat.
+   */
+  function fromZero(most, objective) {
+    const top = objective !== null && objective < 4 * most ? Math.max(most, objective) : most;
+    return [0, top > 0 ? top * 1.08 : 1];
   }
 
   function clock(seconds) {

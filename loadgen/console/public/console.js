@@ -242,16 +242,7 @@
       .slice(0, 50);
     table(
       "workers",
-      [
-        "worker",
-        "state",
-        "in flight",
-        "lateness p99, ms",
-        "loop delay p99, ms",
-        "CPU, %",
-        "MB/s",
-        "memory, MB",
-      ],
+      ["worker", "state", "in flight", "late p99, ms", "loop p99, ms", "CPU, %", "MB/s", "RAM, MB"],
       shown.map((worker) =>
         row(
           worker.name,
