@@ -122,11 +122,13 @@ export class World {
       (spec.warmupS + spec.measureS) * 1000 + 60_000,
       200,
     );
-    await whileRunning?.();
+    // Whatever becomes of the test, the controller has counted this measurement.
+    const [watched] = await Promise.allSettled([whileRunning?.()]);
     const state = await ended;
     const polls = await Promise.all(pollers.map((poller) => poller.stop()));
     if (state.state !== "finished") throw new Error(`measurement ${spec.id}: ${JSON.stringify(state)}`);
     this.results.push(state.result);
+    if (watched.status === "rejected") throw watched.reason;
     const { measuredFromUnixMs, measuredToUnixMs } = state.result;
     const [server, real, local] = polls.map((each) =>
       windowOf(each, measuredFromUnixMs, measuredToUnixMs, 1000, null),
