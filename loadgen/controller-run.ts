@@ -198,7 +198,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
     const result = toLoadResult({
       spec,
       measured: this.measured,
-      healths: [...this.healths.values()],
+      healths: [...this.healths].map(([{ name: worker }, health]) => ({ worker, ...health })),
       faults: this.faults,
       workers: sessions.length,
       stop: this.earlyStop,

@@ -20,6 +20,8 @@ const WARM_DEADLINE_MS = 30_000;
 /** Longest time that a timer can wait, milliseconds: a window may end later, but then it is ended by its owner before. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+type LoopHealth = Omit<WindowHealth, "latenessP50Ms">;
+
 /** The measurement cannot start. */
 export class PrepareError extends Error {
   override readonly name = "PrepareError";
@@ -39,7 +41,7 @@ export class Measurement {
   private readonly plan: LivePlan;
   private readonly monitor: HealthMonitor;
   private readonly timers = new Set<NodeJS.Timeout>();
-  private windowHealth: WindowHealth | undefined;
+  private windowHealth: LoopHealth | undefined;
   private sampledIntervals = 0;
   /** Where the measured window was ended early, model seconds. */
   private endS = Infinity;
@@ -113,7 +115,7 @@ export class Measurement {
   }
 
   /** Starts the load in `inMs` from now; resolves with the health over the window when every measured request has ended. */
-  async run(inMs: number): Promise<WindowHealth> {
+  async run(inMs: number): Promise<LoopHealth> {
     const { spec } = this.assignment;
     const startMs = performance.now() + inMs;
     const done = this.loop.run(startMs);

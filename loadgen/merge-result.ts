@@ -25,12 +25,17 @@ const MOST_SPLIT_SHORTFALL = 0.1;
 /** Answers of the busiest replica from which a split is judged: of few requests, one more or less is chance. */
 const LEAST_FOR_SPLIT = 50;
 
+export interface WorkerHealth extends WindowHealth {
+  /** The worker's name. */
+  readonly worker: string;
+}
+
 export interface MergedRun {
   readonly spec: LoadSpec;
   /** Tallies of all workers, merged. */
   readonly measured: Tally;
   /** Health of each worker that reached the end. */
-  readonly healths: readonly WindowHealth[];
+  readonly healths: readonly WorkerHealth[];
   /** Why the run is invalid whatever its numbers are: lost workers, lost messages. */
   readonly faults: readonly string[];
   readonly workers: number;
@@ -103,7 +108,7 @@ function generatorHealth({ spec, measured, healths }: MergedRun): GeneratorHealt
 }
 
 /** Reasons that lie in the load generator, in sentences. */
-function clientProblems({ spec, measured, faults }: MergedRun, health: GeneratorHealth): string[] {
+function clientProblems({ spec, measured, faults, healths }: MergedRun, health: GeneratorHealth): string[] {
   const { planned } = measured.slo.total();
   if (planned === 0) return faults.length > 0 ? [] : ["no request was planned in the measured window"];
   const problems: string[] = [];
@@ -118,12 +123,28 @@ function clientProblems({ spec, measured, faults }: MergedRun, health: Generator
     problems.push(tooLong("send lateness", latenessP99Ms, MOST_LATENESS_SHARE * sloBoundMs));
   if (hasSchedule(spec) && loopDelayP99Ms > MOST_LOOP_DELAY_SHARE * sloBoundMs)
     problems.push(tooLong("event-loop delay", loopDelayP99Ms, MOST_LOOP_DELAY_SHARE * sloBoundMs));
+  if (hasSchedule(spec)) problems.push(...slowWorkers(healths, MOST_LATENESS_SHARE * sloBoundMs));
   const clientErrors = measured.errors()[CLIENT_ERROR] ?? 0;
   if (clientErrors > 0)
     problems.push(
       `client-bound: ${clientErrors} requests failed in the client: ${measured.errorMessages()[CLIENT_ERROR]}`,
     );
   return problems;
+}
+
+/**
+ * Workers that were late as a rule. Among many the merged percentile does not show one; by its own median it shows whatever it sent, while
+ * the p99 of the few requests that a thousand workers send each would be chance.
+ */
+function slowWorkers(healths: readonly WorkerHealth[], mostMs: number): string[] {
+  const slow = healths.filter(({ latenessP50Ms }) => latenessP50Ms > mostMs);
+  if (slow.length === 0) return [];
+  const worst = slow.reduce((one, other) => (other.latenessP50Ms > one.latenessP50Ms ? other : one));
+  const others = slow.length === 1 ? "" : ` (and ${slow.length - 1} more)`;
+  return [
+    `client-bound: load worker ${worst.worker}${others} was slow: half of its requests were sent more than ` +
+      `${worst.latenessP50Ms.toFixed(1)} ms late (at most ${mostMs.toFixed(1)} ms)`,
+  ];
 }
 
 /**

@@ -46,6 +46,8 @@ export interface WindowHealth {
   readonly loopDelayP99Ms: number;
   readonly cpuShare: number;
   readonly wireMbPerS: number;
+  /** Median of real minus planned send; 0 when nothing was sent. */
+  readonly latenessP50Ms: number;
 }
 
 export interface Done {

@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { Client, credentials, Metadata, type ClientDuplexStream } from "@grpc/grpc-js";
+import { Histogram } from "./histogram";
 import { HealthMonitor } from "./health-monitor";
 import { Measurement, PrepareError } from "./measurement";
 import { PayloadSource } from "./payloads";
@@ -47,6 +48,8 @@ interface CurrentRun {
   planned: number;
   /** Bytes that deltas have reported. */
   sentBytes: number;
+  /** Lateness of the measured requests that deltas have reported. */
+  readonly lateness: Histogram;
 }
 
 export class LoadWorker {
@@ -160,6 +163,7 @@ export class LoadWorker {
       sequence: 0,
       planned: 0,
       sentBytes: 0,
+      lateness: new Histogram(),
     };
     this.run = run;
     const { runId } = assignment;
@@ -183,8 +187,12 @@ export class LoadWorker {
     const health = await measurement.run(inMs);
     if (this.run !== run) return;
     this.sendDelta(run);
-    const { sequence: lastSequence, planned } = run;
-    this.say({ body: "done", done: { runId: measurement.runId, lastSequence, planned, health } });
+    const { sequence: lastSequence, planned, lateness } = run;
+    const latenessP50Ms = lateness.count === 0 ? 0 : lateness.percentileUs(0.5) / 1000;
+    this.say({
+      body: "done",
+      done: { runId: measurement.runId, lastSequence, planned, health: { ...health, latenessP50Ms } },
+    });
     await this.endRun();
   }
 
@@ -223,6 +231,7 @@ export class LoadWorker {
     run.sentBytes = bytesSent;
     const { measured, warmup } = loop;
     run.planned += measured.slo.total().planned;
+    run.lateness.merge(measured.lateness);
     run.sequence++;
     this.say({
       body: "delta",

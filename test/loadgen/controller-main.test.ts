@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { rm } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
+import { request } from "node:http";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -75,14 +77,84 @@ describe("the controller as a process", () => {
     expect(metrics).toMatch(/^loadgen_workers 1$/m);
   });
 
-  it("refuses calls without the token, with a foreign host name, and unknown measurements", async () => {
+  it("refuses calls without the token, and unknown measurements", async () => {
     expect((await fetch(`${api}/workers`)).status).toBe(401);
     expect((await fetch(`${api}/workers`, { headers: { authorization: "Bearer nope" } })).status).toBe(401);
     expect((await fetch(`${api}/measurements/none`, { headers })).status).toBe(404);
-    const foreign = await fetch(`${api.replace("127.0.0.1", "127.0.0.2")}/workers`, { headers }).catch(
-      () => null,
-    );
-    expect(foreign === null || foreign.status === 421).toBe(true);
+  });
+
+  it("a page of another name or origin gets nothing, with the right token too (DNS rebinding)", async () => {
+    const { port } = new URL(api);
+    const ask = (more: Record<string, string>, path = "/workers", method = "GET"): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const options = { host: "127.0.0.1", port, path, method, headers: { ...headers, ...more } };
+        request(options, (response) => {
+          response.resume();
+          resolve(response.statusCode!);
+        })
+          .on("error", reject)
+          .end();
+      });
+    expect(await ask({ host: `localhost:${port}` })).toBe(200);
+    expect(await ask({ host: `evil.example:${port}` })).toBe(421);
+    expect(await ask({ host: `evil.example:${port}` }, "/")).toBe(421);
+    expect(await ask({ host: "localhost.evil.example" })).toBe(421);
+    expect(await ask({ host: `127.0.0.1:${port}`, origin: `http://127.0.0.1:${port}` })).toBe(200);
+    for (const origin of ["http://evil.example", "null", `http://127.0.0.1:${Number(port) + 1}`])
+      expect(await ask({ host: `127.0.0.1:${port}`, origin }, "/console/load", "POST")).toBe(403);
+    expect(await ask({ host: "10.1.2.3", authorization: "" }, "/metrics")).toBe(200);
+    for (const [path, method] of [
+      ["/console/events", "GET"],
+      ["/console/load", "POST"],
+      ["/console/load/x/stop", "POST"],
+      ["/console/runs/x/download/csv", "GET"],
+      ["/measurements/x", "DELETE"],
+    ] as const)
+      expect(await ask({ authorization: "Bearer nope" }, path, method)).toBe(401);
+  });
+
+  it("the console's files need no token and let nothing else run on the page", async () => {
+    const page = await fetch(`${api}/`);
+    expect(page.status).toBe(200);
+    expect(page.headers.get("content-security-policy")).toMatch(/default-src 'none'.*frame-ancestors 'none'/);
+    expect(await page.text()).not.toContain(token);
+    expect((await fetch(`${api}/uplot.js`)).headers.get("content-type")).toMatch(/javascript/);
+  });
+
+  it("a finished measurement is known after a restart of the controller, one that ran is not", async () => {
+    const state = await mkdtemp(join(tmpdir(), "controller-state-"));
+    const begin = async (): Promise<{ child: ChildProcess; url: string; port: number }> => {
+      const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", "--state-dir", state]);
+      const line = await new Promise<string>((resolve) =>
+        createInterface({ input: child.stdout! }).once("line", resolve),
+      );
+      const { port, httpPort } = JSON.parse(line) as { port: number; httpPort: number };
+      return { child, port, url: `http://127.0.0.1:${httpPort}` };
+    };
+    const ask = async (url: string, id: string): Promise<{ status: number; state?: string }> => {
+      const response = await fetch(`${url}/measurements/${id}`, { headers });
+      return { ...((await response.json()) as { state?: string }), status: response.status };
+    };
+    const put = (url: string, id: string, measureS: number) => {
+      const spec = loadSpec({ addresses: [server.address], imageFolder: images, id, measureS });
+      return fetch(`${url}/measurements/${id}`, { method: "PUT", headers, body: JSON.stringify(spec) });
+    };
+    const before = await begin();
+    start("worker-main.ts", ["--controller", `127.0.0.1:${before.port}`, "--name", "w"]);
+    while (((await (await fetch(`${before.url}/healthz`)).json()) as { workers: number }).workers === 0)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    await put(before.url, "done", 0.3);
+    while ((await ask(before.url, "done")).state !== "finished")
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    await put(before.url, "cut", 60);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const gone = new Promise((resolve) => before.child.once("exit", resolve));
+    before.child.kill("SIGKILL");
+    await gone;
+    const after = await begin();
+    expect(await ask(after.url, "done")).toMatchObject({ status: 200, state: "finished" });
+    expect((await ask(after.url, "cut")).status).toBe(404);
+    await rm(state, { recursive: true, force: true });
   });
 
   it("says what is wrong with a spec", async () => {

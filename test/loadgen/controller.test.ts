@@ -8,6 +8,7 @@ import type { LoadResult } from "../../loadgen/load-spec";
 import { FakeWorker } from "./support/fake-worker";
 import { InferServer } from "./support/infer-server";
 import { imageFolder, loadSpec } from "./support/spec";
+import { TcpProxy } from "./support/tcp-proxy";
 
 const token = "secret-of-this-test";
 let controller: Controller;
@@ -154,6 +155,55 @@ describe("merging", () => {
     const all = await registered(100);
     const result = await run();
     expect(result).toMatchObject({ valid: true, workers: 100, total: { planned: 100 * all.length } });
+  });
+});
+
+describe("workers come and go", () => {
+  it("who registers during a measurement takes part in the next one", async () => {
+    const [first] = await registered(1);
+    let finish: (() => void) | undefined;
+    first!.onStart = (runId) => (finish = () => first!.reportAll(runId));
+    const running = run();
+    await until(() => finish !== undefined);
+    const late = fake("late");
+    late.register();
+    await controller.waitForWorkers(2, 5000);
+    finish!();
+    expect(await running).toMatchObject({ valid: true, workers: 1, total: { planned: 100 } });
+    expect(late.received.map(({ body }) => body)).toEqual(["registered"]);
+    first!.onStart = (runId) => first!.reportAll(runId);
+    expect(await run()).toMatchObject({ valid: true, workers: 2, total: { planned: 200 } });
+  });
+
+  it("one that leaves, or is evicted, between measurements is not missed: the load is shared among the others", async () => {
+    const all = await registered(3);
+    expect((await run()).workers).toBe(3);
+    all[1]!.close();
+    await until(() => controller.workers().length === 2);
+    const result = await run();
+    expect(result).toMatchObject({ valid: true, workers: 2 });
+    const shares = [all[0]!, all[2]!].map(({ received }) => {
+      const last = received.filter(({ body }) => body === "prepare").at(-1);
+      return last?.body === "prepare" ? [last.prepare.workerIndex, last.prepare.workerCount] : [];
+    });
+    expect(shares.sort()).toEqual([
+      [0, 2],
+      [1, 2],
+    ]);
+  });
+
+  it("a slow one among many makes the measurement invalid by name, though the merged lateness hides it", async () => {
+    const all = await registered(100);
+    const slow = all[42]!;
+    slow.onStart = (runId) => {
+      slow.delta(runId, 1, slow.tally(10));
+      slow.done(runId, 1, 10, 0, 250);
+    };
+    const result = await run();
+    expect(result.health.latenessP99Ms).toBeLessThan(5);
+    expect(result.invalidReasons).toEqual([
+      "client-bound: load worker w42 was slow: half of its requests were sent more than 250.0 ms late (at most 5.0 ms)",
+    ]);
   });
 });
 
@@ -329,6 +379,29 @@ describe("worker processes", () => {
     expect(controller.epoch).not.toBe(epoch);
     await controller.waitForWorkers(1, 15_000);
     expect(controller.workers()[0]!.name).toBe("faithful");
+  });
+
+  it("a split network: the worker is lost by its silence and comes back by itself when the network does", async () => {
+    const server = await InferServer.listen();
+    const proxy = await TcpProxy.listen(() => controller.port);
+    try {
+      await spawnWorker("far", 0, token, proxy.port);
+      await controller.waitForWorkers(1, 15_000);
+      const spec = loadSpec({ addresses: [server.address], imageFolder: images, measureS: 60 });
+      const result = await controller.run(spec, ({ phase }) => {
+        if (phase === "measuring") proxy.cut();
+      });
+      expect(result.valid).toBe(false);
+      expect(result.invalidReasons).toEqual(["load worker far was lost: it said nothing for 5 s"]);
+      expect(controller.workers()).toEqual([]);
+      proxy.heal();
+      await controller.waitForWorkers(1, 20_000);
+      const next = await controller.run({ ...spec, id: "next", measureS: 0.4 });
+      expect(next.total.planned).toBe(100);
+    } finally {
+      await proxy.close();
+      await server.close();
+    }
   });
 
   it("end on SIGTERM with code 0; without a token or with a bad address they say what is missing", async () => {

@@ -75,8 +75,8 @@ export class FakeWorker {
     this.say({ body: "delta", delta: { runId, sequence, measured, warmup, sentBytes: 1000 } });
   }
 
-  done(runId: string, lastSequence: number, planned: number, loopDelayP99Ms = 0): void {
-    const health = { loopDelayP99Ms, cpuShare: 0.5, wireMbPerS: 10 };
+  done(runId: string, lastSequence: number, planned: number, loopDelayP99Ms = 0, latenessP50Ms = 0): void {
+    const health = { loopDelayP99Ms, cpuShare: 0.5, wireMbPerS: 10, latenessP50Ms };
     this.say({ body: "done", done: { runId, lastSequence, planned, health } });
   }
 
