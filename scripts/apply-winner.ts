@@ -29,6 +29,19 @@ export function readRecommendation(folder: string): ConfigChange {
   );
 }
 
+/** What the program says of a variant whose folder in the bucket has no model files: one that nobody named before. */
+const noModelYet = /convert the model first/;
+
+function convertFirst(stack: string): string {
+  return [
+    "Written. The bucket has no model files for this variant yet. Next:",
+    `  pulumi config set asleep true --stack ${stack} && pulumi up --stack ${stack}     # its configuration and the conversion plan`,
+    `  eval "$(pulumi stack output --json --stack ${stack} | jq -r .conversionVm.startCommand)"     # copies its artefact`,
+    `  pulumi config set asleep false --stack ${stack} && pulumi up --stack ${stack}`,
+    "",
+  ].join("\n");
+}
+
 /**
  * Shows what changes in the stack's configuration and what an update would do, asks, and writes. The update itself is the user's.
  * @returns false when there was nothing to change, or the answer was no
@@ -49,8 +62,9 @@ export async function applyRecommendation(
     print(
       `Configuration of stack ${stack}:\n${proposed.differences.map((line) => `  ${line}\n`).join("")}\n`,
     );
-    const { code } = await proposed.preview(stack, print);
-    if (code !== 0)
+    const { code, text } = await proposed.preview(stack, print);
+    const lacksModel = code !== 0 && noModelYet.test(text);
+    if (code !== 0 && !lacksModel)
       throw new TargetError(
         `the preview failed, so nothing was written: put right what it says, then run npm run apply`,
       );
@@ -59,6 +73,10 @@ export async function applyRecommendation(
       return false;
     }
     proposed.write();
+    if (lacksModel) {
+      print(convertFirst(stack));
+      return true;
+    }
     print(`Written. Next: pulumi up --stack ${stack}, then npm run verify -- ${folder} --stack ${stack}\n`);
     return true;
   } finally {

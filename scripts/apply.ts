@@ -8,7 +8,7 @@ import { TargetError } from "../targets/target-error";
 
 const command = new Command("apply")
   .description(
-    "Writes what a sweep (or npm run decide) recommends into the configuration of a stack,\nafter showing the difference and the preview.",
+    "Writes what a sweep (or npm run decide) recommends into the configuration of a stack, after showing the difference and the preview.",
   )
   .argument("[DIR]", "results folder (default: the newest finished one in results/)")
   .requiredOption("--stack <NAME>", "stack whose Pulumi.<NAME>.yaml is written")

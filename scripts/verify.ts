@@ -28,7 +28,7 @@ interface Options {
 
 const command = new Command("verify")
   .description(
-    "Sends the promised rate of a sweep's winner to a stack that was updated to serve it, for half a minute or longer,\n" +
+    "Sends the promised rate of a sweep's winner to a stack that was updated to serve it, for half a minute or longer, " +
       "and says whether the objective holds. Exit code 0: it does; 5: not for sure.",
   )
   .argument("[DIR]", "results folder (default: the newest finished one in results/)")

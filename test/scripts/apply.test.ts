@@ -37,7 +37,7 @@ interface Project {
 }
 
 /** A project's folder, a results folder, and a `pulumi` that ends with `code`. */
-function project(recommendation: string | null, code = 0): Project {
+function project(recommendation: string | null, code = 0, says = ""): Project {
   const folder = mkdtempSync(join(tmpdir(), "apply-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [bin, results] = [join(folder, "bin"), join(folder, "results")];
@@ -47,6 +47,7 @@ function project(recommendation: string | null, code = 0): Project {
   // It shows the configuration that it was given, as a preview shows what follows from it.
   const program = `#!/bin/sh
 echo "$@" >> '${folder}/calls'
+echo '${says}'
 while [ $# -gt 0 ]; do [ "$1" = --config-file ] && cat "$2"; shift; done
 exit ${code}
 `;
@@ -107,6 +108,16 @@ describe("applying a recommendation", () => {
     const again = await apply(here, here.results, "--stack", "org/project/dev", "--yes");
     expect(again.text).toMatch(/is what .* recommends already/);
     expect(here.calls()).toHaveLength(1);
+  });
+
+  it("a variant without model files in the bucket is written, with the way to get them", async () => {
+    const here = project(yaml(unnamed), 255, "gs://b/models/mine/1/ is empty: convert the model first");
+    const { code, text } = await apply(here, here.results, "--stack", "dev", "--yes");
+    expect(code, text).toBe(0);
+    expect(text).toMatch(
+      /no model files for this variant yet\. Next:\n.*asleep true.*\n.*startCommand.*\n.*asleep false/,
+    );
+    expect(parseConfig(readStackFile(here.folder, "dev")).variants.served.name).toBe("mine");
   });
 
   it("writes nothing when the preview fails, the values do not go together, or there is no winner", async () => {
