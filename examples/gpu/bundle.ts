@@ -2,7 +2,7 @@
  * Packs all that a GPU machine without registries needs into one archive: Triton, Node, the tune command with its load workers, the
  * example's models and images. `npx tsx examples/gpu/bundle.ts OUT.tar` on a machine that has run `npm ci` and
  * `npm run setup:tools -- --tool triton`; on the GPU machine (x86-64 Linux, NVIDIA driver, Python 3.12 with torch and torchvision):
- * `mkdir b && tar xf OUT.tar -C b && b/start.sh`.
+ * `mkdir b && tar xf OUT.tar -C b && b/start.sh b/measure.sh RESULTS bare path explore`.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -26,6 +26,7 @@ import { toolNamed } from "../../tools/catalogue";
 import { requireTool, toolDir } from "../../tools/cache";
 import { makeGpuRepository } from "./make-repository";
 
+const variantFiles = ["path", "tuned", "strict", "grid"].map((name) => `variants-${name}.yaml`);
 const root = join(__dirname, "../..");
 /** Largest archive, bytes: what the example promises. */
 const LIMIT_BYTES = 60e6;
@@ -107,15 +108,16 @@ function main(outFile: string): void {
     copyFileSync(process.execPath, join(payload, "node"));
     run("strip", [join(payload, "node")]);
     makeGpuRepository(join(payload, "repository"));
-    for (const file of ["model.py", "bare_throughput.py", "variants-tuned.yaml"]) {
+    for (const file of ["model.py", "bare_throughput.py", ...variantFiles])
       copyFileSync(join(__dirname, file), join(payload, file));
-    }
     const archive = join(work, "archive");
     mkdirSync(archive);
     writeFileSync(join(archive, "SHA256SUMS"), hashes(payload));
     run("tar", ["-c", "-I", "xz -6 -T0", "-f", join(archive, "payload.tar.xz"), "-C", payload, "."]);
-    copyFileSync(join(__dirname, "start.sh"), join(archive, "start.sh"));
-    chmodSync(join(archive, "start.sh"), 0o755);
+    for (const script of ["start.sh", "measure.sh"]) {
+      copyFileSync(join(__dirname, script), join(archive, script));
+      chmodSync(join(archive, script), 0o755);
+    }
     mkdirSync(dirname(outFile), { recursive: true });
     run("tar", ["-c", "-f", outFile, "-C", archive, "."]);
     const { size } = statSync(outFile);
