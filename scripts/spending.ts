@@ -12,15 +12,16 @@ import type { TuneOptions } from "./tune-options";
  * @throws TargetError when the answer is no
  */
 export async function startSpending(
-  { maxCostUsd, effort, yes }: Pick<TuneOptions, "maxCostUsd" | "effort" | "yes">,
+  { maxCostUsd, effort, yes, explore }: Pick<TuneOptions, "maxCostUsd" | "effort" | "yes" | "explore">,
   { price, variants }: Pick<PreparedTarget, "price" | "variants">,
   note: (text: string) => void,
 ): Promise<CostMeter | null> {
   if (price === null) return null;
-  const seconds = estimateS(effort, variants.length);
+  const count = variants.length + explore;
+  const seconds = estimateS(effort, count);
   const usd = costUsd(price.usdPerHour, seconds);
   const estimate =
-    `about ${formatDuration(seconds)} and ${formatUsd(usd)} for ${variants.length} variants ` +
+    `about ${formatDuration(seconds)} and ${formatUsd(usd)} for ${count} ${count === 1 ? "variant" : "variants"} ` +
     `(${formatUsd(price.usdPerHour)} an hour, list prices of ${price.asOf})`;
   note(`${estimate}; it ends at ${formatUsd(maxCostUsd)} (--max-cost)`);
   if (usd > maxCostUsd) {

@@ -5,10 +5,12 @@ import { startSpending } from "../../scripts/spending";
 const variants = ["original", "tftrt_fp16"].map(findVariant);
 const price = { usdPerHour: 3.6, usdPerReplicaHour: 1, asOf: "2026-11" };
 
-async function start(maxCostUsd: number, yes = false) {
+async function start(maxCostUsd: number, yes = false, explore = 0) {
   const notes: string[] = [];
-  const meter = await startSpending({ maxCostUsd, effort: "quick", yes }, { price, variants }, (text) =>
-    notes.push(text),
+  const meter = await startSpending(
+    { maxCostUsd, effort: "quick", yes, explore },
+    { price, variants },
+    (text) => notes.push(text),
   );
   return { meter, notes };
 }
@@ -23,6 +25,8 @@ describe("before a sweep starts", () => {
       ),
     ]);
     expect(meter!.usd).toBeLessThan(0.1);
+    // With what is looked for beyond them.
+    expect((await start(5, false, 3)).notes[0]).toMatch(/^about 4 min 40 s and \$0\.28 for 5 variants/);
   });
 
   it("asks where that is more than may be spent; where nobody can be asked it needs --yes", async () => {
@@ -35,7 +39,11 @@ describe("before a sweep starts", () => {
   it("has nothing to say where nothing is paid for by the hour", async () => {
     const none = { price: null, variants };
     expect(
-      await startSpending({ maxCostUsd: 1, effort: "quick", yes: false }, none, () => undefined),
+      await startSpending(
+        { maxCostUsd: 1, effort: "quick", yes: false, explore: null },
+        none,
+        () => undefined,
+      ),
     ).toBeNull();
   });
 });
