@@ -40,7 +40,7 @@ describe("before a sweep starts", () => {
     const none = { price: null, variants };
     expect(
       await startSpending(
-        { maxCostUsd: 1, effort: "quick", yes: false, explore: null },
+        { maxCostUsd: 1, effort: "quick", yes: false, explore: 0 },
         none,
         () => undefined,
       ),
