@@ -1,4 +1,5 @@
 /** Exit codes of the commands, as shown in --help. */
+import type { CompareVerdict } from "../tuning/compare/compare";
 import type { Result } from "../tuning/results/result-schema";
 
 export const exitCodes = {
@@ -14,6 +15,10 @@ export const exitCodes = {
   partial: 4,
   /** The sweep is complete, but --goal-rate is not reached for sure; or a promised rate is not. */
   goalMissed: 5,
+  /** compare, replay: at least one variant is worse than before. */
+  worse: 6,
+  /** compare --strict: no variant is better than before. */
+  noEvidence: 7,
   /** Interrupted by Ctrl-C or a termination signal; run the same command again to go on. */
   interrupted: 130,
 } as const;
@@ -27,6 +32,12 @@ export function exitCodeOf(result: Result, interrupted: boolean): ExitCode {
   if (result.recommendation.variant === null) return exitCodes.sloNeverHeld;
   if (result.goal !== null && result.goal.answer !== "yes") return exitCodes.goalMissed;
   return exitCodes.ok;
+}
+
+/** Exit code of a comparison. */
+export function compareExitCode(verdict: CompareVerdict, strict: boolean): ExitCode {
+  if (verdict === "worse") return exitCodes.worse;
+  return strict && verdict === "no evidence" ? exitCodes.noEvidence : exitCodes.ok;
 }
 
 /** The list for --help. */

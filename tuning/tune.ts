@@ -116,6 +116,7 @@ export async function tune(
     workers: target.workers,
     images: [...images],
     imagesHash,
+    facts: { ...target.facts },
     variants: variants.map((variant) => ({
       variant: {
         ...variant,

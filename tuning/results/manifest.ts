@@ -55,6 +55,15 @@ export const manifestSchema = z.looseObject({
   /** Kind of load: poisson, constant or users. */
   load: z.string(),
   workers: z.number().int().positive(),
+  /** What the search knew of the system beforehand; absent: nothing was recorded. */
+  facts: z
+    .looseObject({
+      wireCeilingPerS: z.number().nullable(),
+      clientCeilingPerS: z.number().nullable(),
+      scheduler: z.enum(["idle", "payload"]).optional(),
+      processor: z.enum(["gpu", "cpu"]).optional(),
+    })
+    .optional(),
   images: z.array(z.object({ file: z.string(), bytes: z.number().int(), sha256: z.string() })).min(1),
   imagesHash: z.string(),
   variants: z.array(
