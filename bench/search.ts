@@ -70,7 +70,17 @@ async function main(): Promise<number> {
   );
   const work = new WorkFile(
     join(cacheFolder, `sweeps-${preset}.jsonl`),
-    tagOf(["serving-model", "tuning", "bench"]),
+    tagOf(
+      ["serving-model", "tuning/search", "tuning/identify", "tuning/diagnosis", "tuning/statistics"],
+      [
+        "search-worlds.ts",
+        "search-variation.ts",
+        "search-truth.ts",
+        "search-baselines.ts",
+        "search-answer.ts",
+        "search-ours.ts",
+      ],
+    ),
   );
   if (values.fresh) [truths, work].forEach((cache) => cache.forget());
   const seeds = Array.from({ length: sweeps }, (_, i) => from + i).filter(

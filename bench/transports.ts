@@ -8,51 +8,11 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { createTransport } from "../loadgen/create-transport";
 import type { LoadSpec } from "../loadgen/load-spec";
-import { createPlan } from "../loadgen/schedule";
-import { SendLoop } from "../loadgen/send-loop";
-import type { Transport } from "../loadgen/transport";
-import { processTime } from "../loadgen/wake-timer";
+import type { SendLoop } from "../loadgen/send-loop";
+import { CONNECTIONS, cpuPerRequestMs, flatOut, paced, payload } from "./load-work";
 
 const [requests = 3000, rounds = 3, pacedPerS = 400] = process.argv.slice(2).map(Number);
 const kinds: readonly LoadSpec["transport"][] = ["lean", "grpc-js"];
-const inFlight = 32;
-const payload = Buffer.alloc(602_112 + 100, 7);
-
-async function cpuPerRequestMs(work: () => Promise<number>): Promise<{ cpuMs: number; perS: number }> {
-  const cpuBefore = process.cpuUsage();
-  const startedMs = performance.now();
-  const count = await work();
-  const { user, system } = process.cpuUsage(cpuBefore);
-  return { cpuMs: (user + system) / 1000 / count, perS: (count * 1000) / (performance.now() - startedMs) };
-}
-
-async function flatOut(transport: Transport): Promise<number> {
-  let left = requests;
-  const client = async (): Promise<void> => {
-    while (left-- > 0) {
-      const { status, message } = await transport.infer(0, 30_000);
-      if (status !== 0) throw new Error(`status ${status}: ${message}`);
-    }
-  };
-  await Promise.all(Array.from({ length: inFlight }, client));
-  return requests;
-}
-
-async function paced(transport: Transport, address: string): Promise<SendLoop> {
-  const loop = new SendLoop({
-    plan: createPlan({ kind: "poisson", ratePerS: pacedPerS }, 1, { index: 0, count: 1 }),
-    time: processTime,
-    send: async (deadlineMs) => ({ ...(await transport.infer(0, deadlineMs)), address, error: undefined }),
-    warmupS: 0.5,
-    measureS: 5,
-    sloBoundMs: 100,
-    deadlineMs: 5000,
-    maxInFlight: 1000,
-    timeDilation: 1,
-  });
-  await loop.run(performance.now() + 50);
-  return loop;
-}
 
 async function main(): Promise<void> {
   const sink = spawn(process.execPath, ["--import", "tsx", join(__dirname, "http2-sink.ts")], {
@@ -64,13 +24,13 @@ async function main(): Promise<void> {
   const address = `127.0.0.1:${port}`;
   for (let round = 1; round <= rounds; round++) {
     for (const kind of kinds) {
-      const transport = createTransport(kind, { address, payloads: [payload], connections: 4 });
+      const transport = createTransport(kind, { address, payloads: [payload], connections: CONNECTIONS });
       await transport.connect();
-      await flatOut(transport);
-      const flat = await cpuPerRequestMs(() => flatOut(transport));
+      await flatOut(transport, requests);
+      const flat = await cpuPerRequestMs(() => flatOut(transport, requests));
       let loop: SendLoop | undefined;
       const slow = await cpuPerRequestMs(async () => {
-        loop = await paced(transport, address);
+        loop = await paced(transport, address, pacedPerS);
         return loop.measured.slo.total().planned + loop.warmup.slo.total().planned;
       });
       await transport.close();

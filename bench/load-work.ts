@@ -1,0 +1,49 @@
+/** The work that every client of the load benches does: requests of 602,112 bytes of tensor, flat out or paced. */
+import { createPlan } from "../loadgen/schedule";
+import { SendLoop } from "../loadgen/send-loop";
+import type { Transport } from "../loadgen/transport";
+import { processTime } from "../loadgen/wake-timer";
+
+/** A serialized request: the tensor and about what stands around it. */
+export const payload = Buffer.alloc(602_112 + 100, 7);
+export const IN_FLIGHT = 32;
+export const CONNECTIONS = 4;
+
+/** CPU (user + system, this process) per request, and requests per second. */
+export async function cpuPerRequestMs(work: () => Promise<number>): Promise<{ cpuMs: number; perS: number }> {
+  const cpuBefore = process.cpuUsage();
+  const startedMs = performance.now();
+  const count = await work();
+  const { user, system } = process.cpuUsage(cpuBefore);
+  return { cpuMs: (user + system) / 1000 / count, perS: (count * 1000) / (performance.now() - startedMs) };
+}
+
+/** Always IN_FLIGHT requests, until so many were answered. @throws Error for any other answer than OK */
+export async function flatOut(transport: Transport, requests: number): Promise<number> {
+  let left = requests;
+  const client = async (): Promise<void> => {
+    while (left-- > 0) {
+      const { status, message } = await transport.infer(0, 30_000);
+      if (status !== 0) throw new Error(`status ${status}: ${message}`);
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, client));
+  return requests;
+}
+
+/** A Poisson load of this rate for five seconds, through the send loop. */
+export async function paced(transport: Transport, address: string, ratePerS: number): Promise<SendLoop> {
+  const loop = new SendLoop({
+    plan: createPlan({ kind: "poisson", ratePerS }, 1, { index: 0, count: 1 }),
+    time: processTime,
+    send: async (deadlineMs) => ({ ...(await transport.infer(0, deadlineMs)), address, error: undefined }),
+    warmupS: 0.5,
+    measureS: 5,
+    sloBoundMs: 100,
+    deadlineMs: 5000,
+    maxInFlight: 1000,
+    timeDilation: 1,
+  });
+  await loop.run(performance.now() + 50);
+  return loop;
+}
