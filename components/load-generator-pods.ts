@@ -2,7 +2,7 @@ import type * as k8s from "@pulumi/kubernetes";
 import type * as pulumi from "@pulumi/pulumi";
 import { poolLabel, type Taint } from "./node-pool";
 import { restrictedContainer, restrictedPod } from "./pod-security";
-import { tritonLabels } from "./triton-pod";
+import { tritonLabels, tritonPorts } from "./triton-pod";
 
 type PodTemplate = k8s.types.input.core.v1.PodTemplateSpec;
 
@@ -30,6 +30,8 @@ export interface LoadPodArgs {
 
 export interface ControllerPodArgs extends LoadPodArgs {
   readonly sloBoundMs: number;
+  /** Host name that has the addresses of all servers; nothing else may be loaded. */
+  readonly tritonPods: string;
 }
 
 export interface WorkerPodArgs extends LoadPodArgs {
@@ -71,6 +73,13 @@ export function controllerPod(args: ControllerPodArgs): PodTemplate {
             String(controllerPort),
             "--slo-bound-ms",
             String(args.sloBoundMs),
+            "--target",
+            `dns:///${args.tritonPods}:${tritonPorts.grpc}`,
+            "--metrics-url",
+            `http://${args.tritonPods}:${tritonPorts.metrics}/metrics`,
+            // The volume outlives the container, not the pod.
+            "--state-dir",
+            "/tmp/state",
           ],
           env: [tokenEnv(args)],
           ports: [

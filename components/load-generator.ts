@@ -11,6 +11,7 @@ import {
   workerPod,
 } from "./load-generator-pods";
 import { allow, from, pods, to } from "./network-policies";
+import { tritonHeadlessService } from "./triton";
 import { tritonLabels, tritonPorts } from "./triton-pod";
 
 export interface LoadGeneratorArgs extends InCluster {
@@ -89,7 +90,11 @@ export class LoadGenerator extends pulumi.ComponentResource {
           // One controller owns the measurement that runs; two would share the workers.
           strategy: { type: "Recreate" },
           selector: { matchLabels: { ...controllerLabels } },
-          template: controllerPod({ ...workload, sloBoundMs: args.sloBoundMs }),
+          template: controllerPod({
+            ...workload,
+            sloBoundMs: args.sloBoundMs,
+            tritonPods: `${tritonHeadlessService}.${args.tritonNamespace}.svc`,
+          }),
         },
       },
       after,
@@ -126,7 +131,8 @@ export class LoadGenerator extends pulumi.ComponentResource {
       controller: allow(
         controllerLabels,
         [from(readers, [controllerPort]), from([workers], [controllerWorkerPort])],
-        [],
+        // What models take, and the servers' metrics, for the console.
+        [to([triton], [tritonPorts.grpc, tritonPorts.metrics])],
       ),
       worker: allow(
         workerLabels,

@@ -30,6 +30,10 @@ export function plainAddress(target: string): string {
   return target.replace(dnsPrefix, "");
 }
 
+/** A pod's address appears in DNS some time after the pod is ready: so long an address may be missing there, milliseconds. */
+const DNS_DELAY_MS = 30_000;
+const DNS_RETRY_MS = 2000;
+
 /**
  * The spec with every dns:///NAME:port replaced by the addresses that the name has now, sorted; a replica that came or went since the last
  * measurement is seen.
@@ -39,6 +43,7 @@ export async function resolveTargets(
   spec: LoadSpec,
   limits: LoadLimits,
   resolver: Resolver = systemResolver,
+  dnsDelayMs = DNS_DELAY_MS,
 ): Promise<LoadSpec> {
   const problems: string[] = [];
   const resolve = async (target: string): Promise<readonly string[]> => {
@@ -58,9 +63,15 @@ export async function resolveTargets(
   const resolved = await Promise.all(spec.addresses.map(resolve));
   if (limits.targets !== null) {
     const allowed = new Set(limits.targets);
-    if (!spec.addresses.every((address) => allowed.has(address)))
-      for (const addresses of await Promise.all(limits.targets.map(resolve)))
+    const names = limits.targets.filter((target) => dnsPrefix.test(target));
+    const deadlineMs = performance.now() + dnsDelayMs;
+    while (names.length > 0 && !spec.addresses.every((address) => allowed.has(address))) {
+      for (const addresses of await Promise.all(names.map(resolve)))
         for (const address of addresses) allowed.add(address);
+      if (performance.now() + DNS_RETRY_MS > deadlineMs) break;
+      if (!spec.addresses.every((address) => allowed.has(address)))
+        await new Promise((wait) => setTimeout(wait, DNS_RETRY_MS));
+    }
     for (const address of spec.addresses)
       if (!allowed.has(address))
         problems.push(

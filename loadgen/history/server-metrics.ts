@@ -1,4 +1,6 @@
 /** What the servers under test say in their /metrics while a load runs: queue, batch size, GPU. Names: kserve/triton-metrics.ts. */
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
 import { tritonMetrics } from "../../kserve/triton-metrics";
 import type { ServerReading } from "./load-second";
 
@@ -21,7 +23,9 @@ export class ServerMetrics {
   private before: Totals | undefined;
   private current: ServerReading | null = null;
 
-  /** @param urls of /metrics, one a replica; none: nothing is ever read */
+  private replicas: readonly string[] = [];
+
+  /** @param urls of /metrics; a name with several addresses stands for all of them; none: nothing is ever read */
   constructor(private readonly urls: readonly string[]) {}
 
   /** The newest reading; null when there is none. */
@@ -33,7 +37,10 @@ export class ServerMetrics {
     this.stop();
     if (this.urls.length === 0) return;
     this.timer = setInterval(() => void this.read(), READ_EVERY_MS);
-    void this.read();
+    void Promise.all(this.urls.map(replicasOf)).then((replicas) => {
+      this.replicas = replicas.flat();
+      return this.read();
+    });
   }
 
   stop(): void {
@@ -43,9 +50,11 @@ export class ServerMetrics {
   }
 
   private async read(): Promise<void> {
-    const texts = await Promise.all(this.urls.map(fetchText));
+    const { replicas } = this;
+    if (replicas.length === 0) return;
+    const texts = await Promise.all(replicas.map(fetchText));
     const answers = texts.filter((text) => text !== null);
-    if (answers.length < this.urls.length) {
+    if (answers.length < replicas.length) {
       this.before = undefined;
       this.current = null;
       return;
@@ -92,6 +101,23 @@ export function totalsOf(expositions: readonly string[], atMs: number): Totals {
     queueUs: sum(tritonMetrics.queueDurationUs),
     busy: values(tritonMetrics.gpuUtilization),
   };
+}
+
+/** The same URL for every address that its host has now. */
+async function replicasOf(text: string): Promise<string[]> {
+  const url = new URL(text);
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(host)) return [text];
+  try {
+    const addresses = await lookup(host, { all: true });
+    return addresses.map(({ address, family }) => {
+      const replica = new URL(text);
+      replica.hostname = family === 6 ? `[${address}]` : address;
+      return replica.href;
+    });
+  } catch {
+    return [text]; // not known: the reading will fail and be shown as none
+  }
 }
 
 async function fetchText(url: string): Promise<string | null> {

@@ -55,7 +55,8 @@ export function createServing(
       serviceAccountName,
       configHash: hash(variantFiles(served)),
       clientNamespaces: [config.namespaces.load, ...config.clientNamespaces],
-      monitoringNamespaces: config.metricsReaders,
+      // The load generator's console shows the servers' queue and batches beside the load.
+      monitoringNamespaces: [...config.metricsReaders, config.namespaces.load],
     },
     {
       dependsOn: [kubernetes.serving, grants, models.repository, gpuPool, ...optional(kubernetes.gpuDriver)],

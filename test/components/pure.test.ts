@@ -199,7 +199,10 @@ describe("load generator's pods", () => {
   });
 
   it("get the token from the secret, never as text", () => {
-    for (const spec of [worker, podSpec(controllerPod({ ...args, sloBoundMs: 100 }))]) {
+    for (const spec of [
+      worker,
+      podSpec(controllerPod({ ...args, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc" })),
+    ]) {
       expect(spec.containers[0].env).toContainEqual({
         name: "LOADGEN_TOKEN",
         valueFrom: { secretKeyRef: { name: "t", key: "token" } },
@@ -207,6 +210,15 @@ describe("load generator's pods", () => {
       expect(spec.automountServiceAccountToken).toBe(false);
     }
   });
+});
+
+it("the controller loads the stack's servers and nothing else, and keeps its history over a restart of the container", () => {
+  const common = { image: "x", serviceAccountName: "s", tokenSecretName: "t", tokenSecretKey: "k" };
+  const pod = podSpec(controllerPod({ ...common, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc" }));
+  const words = (pod.containers[0].args as string[]).join(" ");
+  expect(words).toContain("--target dns:///triton-pods.serving.svc:8001");
+  expect(words).toContain("--metrics-url http://triton-pods.serving.svc:8002/metrics");
+  expect(words).toContain("--state-dir /tmp/state");
 });
 
 // Every pod in a namespace of level `restricted`.
@@ -229,6 +241,7 @@ describe.each([
     controllerPod({
       ...{ image: "x", serviceAccountName: "s", tokenSecretName: "t", tokenSecretKey: "k" },
       sloBoundMs: 100,
+      tritonPods: "triton-pods.serving.svc",
     }),
   ],
 ])("%s", (_name, template) => {

@@ -40,12 +40,22 @@ describe("targets", () => {
     names["triton"] = ["10.0.0.1"];
     const limits = { ...noLimits, targets: ["dns:///triton:8001", "b:1"] };
     for (const allowed of ["dns:///triton:8001", "10.0.0.1:8001", "b:1"])
-      expect((await resolveTargets(spec(allowed), limits, resolver)).addresses).toHaveLength(1);
+      expect((await resolveTargets(spec(allowed), limits, resolver, 0)).addresses).toHaveLength(1);
     for (const other of ["c:1", "10.0.0.9:8001", "10.0.0.1:9", "dns:///six:8001"])
-      await expect(resolveTargets(spec(other), limits, resolver)).rejects.toThrow(
+      await expect(resolveTargets(spec(other), limits, resolver, 0)).rejects.toThrow(
         `${other} is none of this controller's targets`,
       );
   });
+});
+
+it("a replica that is not yet in DNS is waited for", async () => {
+  let asked = 0;
+  const slow = async (): Promise<readonly string[]> =>
+    ++asked < 2 ? ["10.0.0.1"] : ["10.0.0.1", "10.0.0.7"];
+  const limits = { ...noLimits, targets: ["dns:///triton:8001"] };
+  const { addresses } = await resolveTargets(spec("10.0.0.7:8001"), limits, slow, 10_000);
+  expect(addresses).toEqual(["10.0.0.7:8001"]);
+  expect(asked).toBe(2);
 });
 
 it("rate and requests in flight have hard limits, whatever the shape", () => {
