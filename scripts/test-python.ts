@@ -7,7 +7,7 @@ const project = join(__dirname, "..");
 const folders = ["model-repo/convert", "test/model-repo/convert"];
 const settings = "model-repo/convert/pyproject.toml";
 
-/** Words after the command go to pytest, e.g. a test file, or `--counts FILE`. */
+/** Words after the command go to pytest, e.g. a test file, or `--counts=FILE`. */
 async function main(words: readonly string[]): Promise<number> {
   const python = await pythonWith("test", console.log);
   const steps: string[][] = [

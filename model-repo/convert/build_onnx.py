@@ -127,7 +127,7 @@ def _plan_answers(job: Job, plan_file: Path, pixels: Pixels) -> Array:
     rows = []
     for start in range(0, len(pixels), size):
         batch = np.take(pixels, range(start, start + size), axis=0, mode="clip")
-        as_feeds(batch, job.artefact.input_type, size)[0].tofile(input_file)
+        next(as_feeds(batch, job.artefact.input_type, size)).tofile(input_file)
         _trtexec(job, trtexec.answer_arguments(job.artefact, plan_file, size, input_file, answer_file))
         rows.append(_read_answers(answer_file, job.artefact.output_name, size, job.artefact.classes))
     return np.concatenate(rows)[: len(pixels)]

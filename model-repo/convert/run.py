@@ -33,7 +33,7 @@ def convert(
     gear = gear or Gear()
     check_empty(output)
     try:
-        with tempfile.TemporaryDirectory(prefix="convert-") as scratch:
+        with explained_os_errors(f"making {name}"), tempfile.TemporaryDirectory(prefix="convert-") as scratch:
             return _convert(plan, name, previous, output, downloads, Path(scratch), gear)
     except BaseException as error:
         shutil.rmtree(output / "1", ignore_errors=True)

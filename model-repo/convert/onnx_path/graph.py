@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def _open_reshapes(graph: onnx.GraphProto, batch: int) -> None:
                 tensor.CopyFrom(numpy_helper.from_array(target, tensor.name))
 
 
-def run(model: onnx.ModelProto | Path, feeds: list[Array]) -> Array:
+def run(model: onnx.ModelProto | Path, feeds: Iterable[Array]) -> Array:
     """Answers of a model with one input and one output, on the CPU."""
     import onnxruntime
 

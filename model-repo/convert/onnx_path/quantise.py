@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,7 +24,7 @@ _QUANTISED_OPS = ("Conv", "Gemm", "MatMul", "Add", "GlobalAveragePool", "Average
 class _Reader:
     """Calibration batches as ONNX Runtime asks for them."""
 
-    def __init__(self, input_name: str, feeds: Sequence[Array]) -> None:
+    def __init__(self, input_name: str, feeds: Iterable[Array]) -> None:
         self._input_name = input_name
         self._feeds = iter(feeds)
 
@@ -33,7 +33,7 @@ class _Reader:
         return None if feed is None else {self._input_name: feed}
 
 
-def quantise(model: onnx.ModelProto, feeds: Sequence[Array], flavour: Flavour) -> onnx.ModelProto:
+def quantise(model: onnx.ModelProto, feeds: Iterable[Array], flavour: Flavour) -> onnx.ModelProto:
     """Quantises convolutions and matrix products, weights per channel.
 
     `feeds` are arrays for the model's one input. Raises ConversionError (`quantisation`) if nothing was quantised.
@@ -71,7 +71,8 @@ def quantise(model: onnx.ModelProto, feeds: Sequence[Array], flavour: Flavour) -
     return quantised
 
 
-def as_feeds(pixels: NDArray[np.uint8], served_type: str, batch: int = 1) -> list[Array]:
-    """Pixels [images, height, width, 3] as feeds of the served input type."""
+def as_feeds(pixels: NDArray[np.uint8], served_type: str, batch: int = 1) -> Iterator[Array]:
+    """Pixels [images, height, width, 3] as feeds of the served input type, one at a time: floats take four times the memory."""
     element = np.uint8 if served_type == "UINT8" else np.float32
-    return [pixels[start : start + batch].astype(element) for start in range(0, len(pixels), batch)]
+    for start in range(0, len(pixels), batch):
+        yield pixels[start : start + batch].astype(element)

@@ -31,8 +31,8 @@ class EngineJob:
     precision: str
     #: Input batches whose shapes the engines are built for; the first has the largest batch.
     shapes: Sequence[Feed]
-    #: Batches of real images, all of one shape; empty unless INT8.
-    calibration: Sequence[Feed]
+    #: Gives batches of real images, all of one shape; None unless INT8.
+    calibration: Callable[[], Iterator[Feed]] | None
 
 
 #: Replaced in tests, because there is no GPU there.
@@ -57,13 +57,13 @@ def build_engines(job: EngineJob) -> None:
         precision_mode=job.precision.upper(),
         minimum_segment_size=MINIMUM_SEGMENT_SIZE,
         maximum_cached_engines=len(job.shapes),
-        use_calibration=job.precision == "int8",
+        use_calibration=job.calibration is not None,
         allow_build_at_runtime=False,
     )
-    if job.precision == "int8":
-        converter.convert(calibration_input_fn=lambda: iter(job.calibration))
-    else:
+    if job.calibration is None:
         converter.convert()
+    else:
+        converter.convert(calibration_input_fn=job.calibration)
     converter.build(input_fn=lambda: iter(job.shapes))
     converter.save(str(job.target))
 
@@ -85,7 +85,7 @@ def engine_job(
         target=target,
         precision=artefact.precision,
         shapes=[_feed(artefact, np.resize(images, (size, *images.shape[1:]))) for size in sizes],
-        calibration=[] if calibration is None else list(_calibration_feeds(artefact, calibration, largest)),
+        calibration=None if calibration is None else lambda: _calibration_feeds(artefact, calibration, largest),
     )
 
 

@@ -32,7 +32,7 @@ def zero_points(model: onnx.ModelProto) -> list[Any]:
 @pytest.mark.parametrize("flavour", ["cpu", "tensorrt"])
 def test_answers_stay_close(pixels: Any, served_type: Any, flavour: Any) -> None:
     model = served_model(small_network(), NETWORK, served_type)
-    feeds = as_feeds(pixels, served_type)
+    feeds = list(as_feeds(pixels, served_type))
     quantised = quantise(model, feeds, flavour)
     compared = agreement(run(model, feeds), run(quantised, feeds))
     assert compared.top1Agreement == 1
@@ -49,6 +49,14 @@ def test_tensorrt_flavour_is_signed_and_symmetric(pixels: Any) -> None:
     for points in zero_points(quantise(model, as_feeds(pixels, "FP32"), "tensorrt")):
         assert points.dtype == np.int8
         assert not points.any()
+
+
+def test_tensorrt_gets_float_biases(pixels: Any) -> None:
+    for flavour, integers in (("cpu", True), ("tensorrt", False)):
+        model = served_model(small_network(), NETWORK, "FP32")
+        quantised = quantise(model, as_feeds(pixels, "FP32"), flavour)  # type: ignore[arg-type]
+        found = any(tensor.data_type == TensorProto.INT32 for tensor in quantised.graph.initializer)
+        assert found == integers
 
 
 def test_weights_are_quantised_per_channel(pixels: Any) -> None:
@@ -77,4 +85,4 @@ def test_nothing_to_quantise(pixels: Any) -> None:
 def test_feeds_have_the_batch_asked_for() -> None:
     pixels = np.zeros((5, 2, 2, 3), np.uint8)
     assert [len(feed) for feed in as_feeds(pixels, "UINT8", 2)] == [2, 2, 1]
-    assert as_feeds(pixels, "FP32")[0].dtype == np.float32
+    assert next(as_feeds(pixels, "FP32")).dtype == np.float32
