@@ -18,6 +18,9 @@ export const workerLabels: Readonly<Record<string, string>> = { app: "load-worke
 /** Keeps everything but the workers off the load pool. */
 export const loadTaint: Taint = { key: "triton-slo/load", value: "true", effect: "NO_SCHEDULE" };
 
+/** Requests in flight of one measurement; each is a small object until it is sent. */
+const maxInFlight = 100_000;
+
 /** User of the load generator's image. */
 const userId = 10001;
 
@@ -32,6 +35,8 @@ export interface ControllerPodArgs extends LoadPodArgs {
   readonly sloBoundMs: number;
   /** Host name that has the addresses of all servers; nothing else may be loaded. */
   readonly tritonPods: string;
+  /** Highest rate that anybody may ask for, requests per second: against a slip of the hand in the console. */
+  readonly maxRatePerS: number;
 }
 
 export interface WorkerPodArgs extends LoadPodArgs {
@@ -77,6 +82,10 @@ export function controllerPod(args: ControllerPodArgs): PodTemplate {
             `dns:///${args.tritonPods}:${tritonPorts.grpc}`,
             "--metrics-url",
             `http://${args.tritonPods}:${tritonPorts.metrics}/metrics`,
+            "--max-rate",
+            String(args.maxRatePerS),
+            "--max-in-flight",
+            String(maxInFlight),
             // The volume outlives the container, not the pod.
             "--state-dir",
             "/tmp/state",

@@ -24,6 +24,8 @@ export interface LoadGeneratorArgs extends InCluster {
   readonly workers: number;
   /** Whole CPU cores of one worker: guaranteed, so that the node's CPU manager gives it cores of its own. */
   readonly workerCpu: number;
+  /** Highest rate that a measurement may offer, requests per second. */
+  readonly maxRatePerS: number;
   /** Namespace of the servers under test. */
   readonly tritonNamespace: string;
   /** Namespaces whose pods read the controller's metrics. */
@@ -93,6 +95,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
           template: controllerPod({
             ...workload,
             sloBoundMs: args.sloBoundMs,
+            maxRatePerS: args.maxRatePerS,
             tritonPods: `${tritonHeadlessService}.${args.tritonNamespace}.svc`,
           }),
         },

@@ -10,6 +10,9 @@ import type { Project } from "./project";
 /** Build context of the load generator's image. */
 const projectFolder = join(__dirname, "..", "..");
 
+/** Sweeps may go beyond what the workers are sized for; so many times that is no sweep. */
+const SLIP_OF_THE_HAND = 10;
+
 /** Registry, image, controller and workers of the load generator; and what the tune command may do in the cluster. */
 export function createLoad(
   config: StackConfig,
@@ -33,6 +36,7 @@ export function createLoad(
         tritonNamespace: config.namespaces.triton,
         monitoringNamespaces: config.metricsReaders,
         sloBoundMs: config.sloBoundMs,
+        maxRatePerS: config.peakRatePerS * SLIP_OF_THE_HAND,
       },
       // After Triton: workers are placed in the zone of its pods.
       { dependsOn: [load, loadPool, systemPool, triton] },

@@ -201,7 +201,9 @@ describe("load generator's pods", () => {
   it("get the token from the secret, never as text", () => {
     for (const spec of [
       worker,
-      podSpec(controllerPod({ ...args, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc" })),
+      podSpec(
+        controllerPod({ ...args, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc", maxRatePerS: 5000 }),
+      ),
     ]) {
       expect(spec.containers[0].env).toContainEqual({
         name: "LOADGEN_TOKEN",
@@ -214,11 +216,13 @@ describe("load generator's pods", () => {
 
 it("the controller loads the stack's servers and nothing else, and keeps its history over a restart of the container", () => {
   const common = { image: "x", serviceAccountName: "s", tokenSecretName: "t", tokenSecretKey: "k" };
-  const pod = podSpec(controllerPod({ ...common, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc" }));
+  const pod = podSpec(
+    controllerPod({ ...common, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc", maxRatePerS: 5000 }),
+  );
   const words = (pod.containers[0].args as string[]).join(" ");
   expect(words).toContain("--target dns:///triton-pods.serving.svc:8001");
   expect(words).toContain("--metrics-url http://triton-pods.serving.svc:8002/metrics");
-  expect(words).toContain("--state-dir /tmp/state");
+  expect(words).toContain("--max-rate 5000 --max-in-flight 100000 --state-dir /tmp/state");
 });
 
 // Every pod in a namespace of level `restricted`.
@@ -242,6 +246,7 @@ describe.each([
       ...{ image: "x", serviceAccountName: "s", tokenSecretName: "t", tokenSecretKey: "k" },
       sloBoundMs: 100,
       tritonPods: "triton-pods.serving.svc",
+      maxRatePerS: 5000,
     }),
   ],
 ])("%s", (_name, template) => {
