@@ -219,7 +219,7 @@ it("the controller loads the stack's servers and nothing else, and keeps its his
   const pod = podSpec(
     controllerPod({ ...common, sloBoundMs: 100, tritonPods: "triton-pods.serving.svc", maxRatePerS: 5000 }),
   );
-  const words = (pod.containers[0].args as string[]).join(" ");
+  const words = pod.containers[0].args.join(" ");
   expect(words).toContain("--target dns:///triton-pods.serving.svc:8001");
   expect(words).toContain("--metrics-url http://triton-pods.serving.svc:8002/metrics");
   expect(words).toContain("--max-rate 5000 --max-in-flight 100000 --state-dir /tmp/state");
