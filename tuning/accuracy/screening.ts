@@ -32,7 +32,7 @@ export interface Screening {
   readonly gate: AccuracyGate;
   readonly facts: NonNullable<Result["accuracy"]>;
   /** Why a variant is not to be measured; null when it may be. See `SweepOptions.screen`. */
-  screen(variant: Variant, signal?: AbortSignal): Promise<string | null>;
+  readonly screen: (variant: Variant, signal?: AbortSignal) => Promise<string | null>;
 }
 
 /**
