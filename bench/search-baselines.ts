@@ -5,7 +5,7 @@
 import { Random } from "../serving-model/random";
 import { simulate } from "../serving-model/simulate";
 import { percentileMs } from "../serving-model/latency-bins";
-import { binomialVerdict } from "../tuning/statistics/binomial";
+import { binomialVerdict, leastRequests } from "../tuning/statistics/binomial";
 import { trialGapS, type SweepAnswer } from "./search-answer";
 import type { World } from "./search-worlds";
 
@@ -21,6 +21,8 @@ const commonWarmupS = 5;
 const commonWindowS = 30;
 /** Confidence of LoadGen's early-stopping test. */
 const loadgenConfidence = 0.99;
+/** Requests, as a multiple of the fewest that can pass. */
+const enoughRequests = 1.5;
 /** perf_analyzer's defaults: windows of 5 s, three in a row within 10 %, at most ten. */
 const analyzer = { windowS: 5, mostWindows: 10, inARow: 3, tolerance: 0.1 } as const;
 
@@ -54,9 +56,12 @@ const common: Baseline = {
 const loadgen: Baseline = {
   name: "doubling and bisection, 30 s, LoadGen's binomial test",
   trial: (world, ratePerS, startedS, seed) => {
-    const { planned, late } = windowOf(world, ratePerS, startedS, seed, commonWarmupS, commonWindowS);
+    // As LoadGen does, it runs on until there are enough requests for a pass at all.
+    const least = leastRequests(0, world.slo.quantile, loadgenConfidence);
+    const windowS = Math.max(commonWindowS, (enoughRequests * least) / ratePerS);
+    const { planned, late } = windowOf(world, ratePerS, startedS, seed, commonWarmupS, windowS);
     const verdict = binomialVerdict(planned, late, world.slo.quantile, loadgenConfidence);
-    return { passed: verdict === "pass", lengthS: commonWarmupS + commonWindowS };
+    return { passed: verdict === "pass", lengthS: commonWarmupS + windowS };
   },
 };
 

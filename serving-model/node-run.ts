@@ -44,7 +44,7 @@ export abstract class NodeRun {
     this.gpuUsPerBatch = server.law.gpuMsPerBatch * 1000;
     this.gpuUsPerImage = server.law.gpuMsPerImage * 1000;
     this.linkUs = 1e6 / server.law.ingressRequestsPerS;
-    this.variation = server.variation;
+    this.variation = server.variation ?? server.variationFor?.(load.seed);
     const k = server.instanceCount;
     this.start = new Float64Array(k);
     this.images = new Int32Array(k);

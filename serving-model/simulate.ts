@@ -22,6 +22,8 @@ export interface SimulatedServer extends BatchRuleSettings {
   readonly scheduler?: "idle" | "payload";
   /** Default: nominal times. */
   readonly variation?: PhaseVariation;
+  /** The same as random numbers of the run's seed, where the same server is simulated many times. Only without `variation`. */
+  readonly variationFor?: (seed: number) => PhaseVariation;
 }
 
 export interface SimulatedLoad {

@@ -1,4 +1,5 @@
 /** What the sweep concludes about one variant. Rates in requests per second per replica, undilated. */
+import type { VariationLaw } from "./identify/variation";
 import type { ServiceLaw } from "../serving-model/service-law";
 import type { SimulatedServer } from "../serving-model/simulate";
 import type { Cause, TrialResult, TrialSpec, Verdict } from "./trial";
@@ -59,6 +60,8 @@ export interface VariantOutcome {
   readonly fittedLaw: ServiceLaw | null;
   /** Constant part of the response time outside the node that goes with `fittedLaw`, milliseconds; absent: 0. */
   readonly fittedOverheadMs?: number;
+  /** How the phase times vary that go with `fittedLaw`; absent: hardly. */
+  readonly fittedVariation?: VariationLaw;
   readonly diagnosis: Diagnosis;
   readonly trials: readonly JudgedTrial[];
   readonly note: string | null;

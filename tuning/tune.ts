@@ -160,6 +160,7 @@ export async function tune(
       price: settings.price,
       cost: settings.cost?.total() ?? null,
       scaling,
+      scheduler: target.facts.scheduler,
       processor: target.facts.processor,
       accuracy: screening?.facts ?? null,
       accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,

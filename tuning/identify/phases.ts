@@ -89,9 +89,16 @@ function gpuPhaseOf(seen: readonly PhasedObservation[]): GpuPhase {
   const equations = direct.length > 0 ? direct : inferred(seen);
   const gpu = line(equations);
   // A GPU cannot work for more than all of the time.
-  const most = Math.max(
-    ...seen.map(({ meanBatch, throughputPerS }) => (at(gpu, meanBatch) * throughputPerS) / meanBatch / 1000),
-  );
+  const workOf = ({ meanBatch, throughputPerS }: PhasedObservation): number =>
+    (at(gpu, meanBatch) * throughputPerS) / meanBatch / 1000;
+  const busiest = seen.reduce((most, one) => (workOf(one) > workOf(most) ? one : most));
+  const most = workOf(busiest);
+  if (most > 1 / possible && busiest.gpuBusy !== null && busiest.gpuBusy >= idleGauge) {
+    // The gauge says that the GPU does work nearly all the time: the executions wait for it, and its time follows from the gauge.
+    const scale = busiest.gpuBusy / most;
+    const part = { ...gpu, perBatch: gpu.perBatch * scale, perImage: gpu.perImage * scale };
+    return { gpu: part, equations: [], worksAlongside: false, note: null };
+  }
   if (most > 1 / possible) {
     const part = { ...gpu, perBatch: gpu.perBatch / most, perImage: gpu.perImage / most };
     const note =
@@ -132,10 +139,15 @@ function hasPhases(seen: Observation): seen is PhasedObservation {
   return requestBatch !== null && meanBatch !== null && inputMs !== null && inferMs !== null;
 }
 
-/** GPU time of an execution by the gauge; short windows weigh little, because the gauge looks back. */
-function gaugeEquation({ gpuBusy, meanBatch, throughputPerS, measureS }: PhasedObservation): Equation[] {
+/**
+ * GPU time of an execution by the gauge; short windows weigh little, because the gauge looks back. What it saw before was calmer, as probes
+ * get busier: a gauge that is high all the same is about this window.
+ */
+function gaugeEquation(seen: PhasedObservation): Equation[] {
+  const { gpuBusy, meanBatch, throughputPerS, measureS } = seen;
   if (gpuBusy === null || gpuBusy < leastGauge || throughputPerS <= 0) return [];
-  const weight = measureS * (measureS >= gaugeTrustS ? 0.5 : 0.02);
+  const trusted = measureS >= gaugeTrustS || (gpuBusy >= idleGauge && !runsAlone(seen));
+  const weight = measureS * (trusted ? 0.5 : 0.02);
   return [{ batch: meanBatch, ms: (gpuBusy * 1000 * meanBatch) / throughputPerS, weight }];
 }
 

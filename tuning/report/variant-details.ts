@@ -89,6 +89,8 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
           : `; wire ${formatRate(fittedLaw.ingressRequestsPerS)} requests/s`),
     ]);
   }
+  const other = sensitivityText(variant);
+  if (other !== null) facts.push(["For another objective", keepUnits(other)]);
   if (variant.timeDilation > 1) facts.push(["Time dilation", plain(round(variant.timeDilation))]);
   return html`<dl class="facts">
     ${facts.map(
@@ -99,6 +101,16 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
         </div>`,
     )}
   </dl>`;
+}
+
+/** What other bounds and percentiles would allow, by the model fitted to the same trials. */
+function sensitivityText({ sensitivity }: ResultVariant): string | null {
+  if (sensitivity === null) return null;
+  const parts = sensitivity.map(
+    ({ quantile, boundMs, sloRate }) =>
+      `${formatQuantile(quantile)} within ${formatMs(boundMs)}: ${sloRate === null ? "none" : `${formatRate(sloRate)}/s`}`,
+  );
+  return `${parts.join(" · ")} (predicted)`;
 }
 
 function renderTrials(result: Result, variant: ResultVariant): Html {

@@ -3,13 +3,14 @@ import type { LoadResult } from "../../loadgen/load-spec";
 import type { Variant } from "../../model-repo/variant";
 import { usdPerMillionInferences } from "../../pricing/cost";
 import type { AccuracyVerdict } from "../accuracy/gate";
-import type { JudgedTrial, VariantOutcome } from "../outcome";
+import type { JudgedTrial, SystemFacts, VariantOutcome } from "../outcome";
 import type { Exploration } from "../explore/explore";
 import type { Scaling } from "../scaling";
 import type { Slo } from "../trial";
 import { answerGoal } from "./goal";
 import { lawToJson, withoutCredentials } from "./manifest";
 import { modelCurve } from "./model-curve";
+import { sensitivityOf } from "./sensitivity";
 import { rank, type Candidate } from "./ranking";
 import {
   resultSchema,
@@ -51,6 +52,8 @@ export interface ResultContext {
   /** What conversions were compared with; null or absent: nothing was compared. */
   readonly accuracy?: Result["accuracy"];
   readonly accuracyOf?: (variant: Variant) => AccuracyVerdict | null;
+  /** How the server makes its batches. Default: as the simulated T4 does. */
+  readonly scheduler?: SystemFacts["scheduler"];
   /** What infers. Default `gpu`. */
   readonly processor?: Result["processor"];
   /** What of a variant's simulated service times is assumed. Default: nothing. */
@@ -155,6 +158,10 @@ function describeVariant(
         ? usdPerMillionInferences(context.price.usdPerReplicaHour, operatingRate)
         : null,
     fittedLaw: outcome.fittedLaw && lawToJson(outcome.fittedLaw),
+    sensitivity:
+      sensitivityOf(outcome, variant, context.load, context.slo, context.scheduler)?.map((other) => ({
+        ...other,
+      })) ?? null,
     modelCurve:
       modelCurve(outcome, variant, context.load, context.slo)?.map((point) => ({
         ...point,

@@ -2,6 +2,7 @@
 import type { Variant } from "../../model-repo/variant";
 import { percentileMs } from "../../serving-model/latency-bins";
 import { simulate } from "../../serving-model/simulate";
+import { variationFor } from "../identify/variation";
 import type { VariantOutcome } from "../outcome";
 import { shapeAt, withOverhead, type LoadMode } from "../search/load-axis";
 import type { Slo } from "../trial";
@@ -39,7 +40,8 @@ export function modelCurve(
   const known = cache.get(outcome);
   if (known) return known;
   const overheadMs = outcome.fittedOverheadMs ?? 0;
-  const server = { ...variant, dynamicBatching: true, law: fittedLaw };
+  const variation = outcome.fittedVariation ? variationFor(outcome.fittedVariation) : null;
+  const server = { ...variant, dynamicBatching: true, law: fittedLaw, variationFor: variation ?? undefined };
   const curve = shares
     .map((share) => share * sloRate.estimate)
     .map((ratePerS): ModelPoint => {

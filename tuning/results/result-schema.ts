@@ -156,6 +156,11 @@ const variantSchema = z.object({
     .array(z.object({ ratePerS: rate, quantileMs: z.number(), meanBatch: z.number(), gpuBusy: share }))
     .nullable()
     .describe("What the fitted service model predicts by rate: for drawing. Null without a fitted model."),
+  sensitivity: z
+    .array(z.object({ quantile: share, boundMs: z.number().positive(), sloRate: rate.nullable() }))
+    .nullable()
+    .default(null)
+    .describe("SLO rate for other objectives, predicted from the same trials. Null without a fitted model."),
   measuredS: z.number().describe("Warm-up and measured windows of all its trials."),
   trials: z.array(trialSchema),
   accuracy: accuracySchema

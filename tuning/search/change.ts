@@ -17,8 +17,6 @@ const leastEvidence = 20;
 const leastRatio = 0.025;
 /** Weight of the expectation that trials scatter as the error model says, in trials. */
 const expectedWeight = 3;
-/** Error of a limit: a trial that missed so thoroughly that only "no faster than this" is known. */
-const limitError = 0.015;
 
 interface Row {
   readonly speed: number;
@@ -34,7 +32,7 @@ interface Row {
 export function lastChange(fits: readonly PlacedFit[], logKnee: number, model: ErrorModel): Change | null {
   const rows = fits.map(({ logValue, fit }): Row => {
     const limit = fit.slope <= 0;
-    const own = limit ? limitError ** 2 : model.floor ** 2 + (model.excess / fit.slope) ** 2;
+    const own = limit ? model.limit ** 2 : model.floor ** 2 + (model.excess / fit.slope) ** 2;
     return { speed: fit.logSpeed, variance: own + (model.far * (logValue - logKnee)) ** 2, limit };
   });
   let found: Change | null = null;

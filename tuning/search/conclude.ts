@@ -83,6 +83,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     sloRate,
     operatingRate: knee.ratePerS * Math.exp(-oneSided),
     fittedLaw: spedUp(system, Math.exp(logSpeed)).server.law,
+    fittedVariation: state.variationLaw ?? undefined,
     fittedOverheadMs: system.overheadMs,
     diagnosis: diagnose({
       variant,
@@ -96,7 +97,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
         server: nearest.judged.result.server,
         meanResponseMs: nearest.judged.result.load.response.meanMs,
       },
-      slowerBy: state.change?.logRatio ?? null,
+      slowerBy: state.slowerBy,
       facts: state.options.facts,
       lawOf: state.options.lawOf ?? (() => null),
     }),

@@ -37,6 +37,8 @@ export interface ErrorModel {
   readonly far: number;
   /** Error of a measured y; divided by the slope it is an error of the speed. */
   readonly excess: number;
+  /** Error of a limit: a trial that missed so thoroughly that only "no faster than this" is known. */
+  readonly limit: number;
   /** Weight of the expectation "scatter = 1", in trials. */
   readonly scatterWeight: number;
 }
@@ -48,6 +50,7 @@ export const defaultErrorModel: ErrorModel = {
   floor: 0.004,
   far: 0.1,
   excess: 0.04,
+  limit: 0.015,
   scatterWeight: 3,
 };
 
@@ -81,21 +84,18 @@ function estimateNear(
   logKnee: (logSpeed: number) => number,
   model: ErrorModel,
 ): SpeedEstimate {
-  const rows = fits
-    .filter(({ fit }) => fit.slope > 0)
-    .map(({ logValue, fit }) => ({
-      at: logValue,
-      speed: fit.logSpeed,
-      weight:
-        1 / (model.floor ** 2 + (model.excess / fit.slope) ** 2 + (model.far * (logValue - about)) ** 2),
-    }));
+  const proper = fits.filter(({ fit }) => fit.slope > 0).map((placed) => rowOf(placed, about, model));
+  // Trials that only say "no faster than this" count where the others say that it is.
+  const speed = fitLine(proper, 1, model, about, 0).level;
+  const broken = fits.filter(({ fit }) => fit.slope <= 0 && fit.logSpeed < speed);
+  const rows = [...proper, ...broken.map((placed) => rowOf(placed, about, model))];
   const degreesOfFreedom = model.scatterWeight + Math.max(0, rows.length - 1);
   let scatter = 1;
-  let line = fitLine(rows, scatter, model, about);
+  let line = fitLine(rows, scatter, model, about, 0);
   // The wider the scatter, the less the trials say against the prior: each depends on the other.
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 8; round++) {
     scatter = Math.sqrt((model.scatterWeight + line.squares) / degreesOfFreedom);
-    line = fitLine(rows, scatter, model, about);
+    line = fitLine(rows, scatter, model, about, line.trend);
   }
   const { level, trend, centre } = line;
   let knee = logKnee(level);
@@ -127,6 +127,11 @@ interface Row {
   readonly weight: number;
 }
 
+function rowOf({ logValue, fit }: PlacedFit, about: number, model: ErrorModel): Row {
+  const own = fit.slope > 0 ? model.floor ** 2 + (model.excess / fit.slope) ** 2 : model.limit ** 2;
+  return { at: logValue, speed: fit.logSpeed, weight: 1 / (own + (model.far * (logValue - about)) ** 2) };
+}
+
 interface Line {
   readonly level: number;
   readonly trend: number;
@@ -137,10 +142,20 @@ interface Line {
   readonly squares: number;
 }
 
-function fitLine(rows: readonly Row[], scatter: number, model: ErrorModel, without: number): Line {
+/**
+ * @param trendBefore that of the last round: the prior on it has long tails (Cauchy), so that a server which does not have the model's shape
+ *   is believed once its trials say so clearly
+ */
+function fitLine(
+  rows: readonly Row[],
+  scatter: number,
+  model: ErrorModel,
+  without: number,
+  trendBefore: number,
+): Line {
   const total = rows.reduce((sum, { weight }) => sum + weight, 0);
   const centre = total > 0 ? rows.reduce((sum, { at, weight }) => sum + weight * at, 0) / total : without;
-  let [a22, b1, b2] = [1 / model.shape ** 2, model.priorAt / model.prior ** 2, 0];
+  let [a22, b1, b2] = [2 / (2 * model.shape ** 2 + trendBefore ** 2), model.priorAt / model.prior ** 2, 0];
   for (const { at, speed, weight } of rows) {
     const w = weight / scatter ** 2;
     a22 += w * (at - centre) ** 2;

@@ -41,7 +41,10 @@ export interface Knee {
   readonly gpuBusy: number;
 }
 
+/** Queues forget within some tens of bounds: a fast server need not be simulated for longer. */
 const settleS = 5;
+const settleBounds = 40;
+const leastBounds = 120;
 
 /**
  * Null when the SLO holds at no load. Deterministic: the same system gives the same knee.
@@ -66,12 +69,13 @@ export function kneeOf(
   const ceiling = capacityPerS(system.server) * (mode === "users" ? 1 + slo.boundMs / 500 + 1 : 1);
   const at = (value: number): { y: number; runs: SimulationResult[] } => {
     const rate = Math.min(value, capacityPerS(system.server));
-    const measureS = Math.min(effort.mostS, Math.max(effort.leastS, effort.requests / rate));
+    const leastS = Math.min(effort.leastS, (leastBounds * slo.boundMs) / 1000);
+    const measureS = Math.min(effort.mostS, Math.max(leastS, effort.requests / rate));
     const runs = Array.from({ length: effort.seeds }, (_, i) =>
       simulate(servers[i]!, {
         shape: withOverhead(shapeAt(mode, value), system.overheadMs),
         seed: 7001 + i,
-        warmupS: settleS,
+        warmupS: Math.min(settleS, (settleBounds * slo.boundMs) / 1000),
         measureS,
         sloBoundMs: slo.boundMs,
       }),

@@ -1,5 +1,6 @@
 /** What a search knows so far: trials, the fitted model, and where the knee lies by it. */
 import { identify, type FittedLaw } from "../identify/identify";
+import { steady, type VariationLaw } from "../identify/variation";
 import { observationOf, type Observation } from "../identify/observation";
 import type { JudgedTrial } from "../outcome";
 import { judge } from "../statistics/verdict";
@@ -15,8 +16,10 @@ import {
 import { valueOf } from "./load-axis";
 import { kneeOf, type Knee, type ModelledSystem, roughEffort, spedUp } from "./model-knee";
 import { excessOf } from "./quantile-excess";
+import { matchMisses } from "./pooled";
 import { fitSpeed, type SpeedFit } from "./speed-fit";
 import type { SearchOptions } from "./strategy";
+import { type FittedVariation, fitVariation, pooledTrials, varied } from "./variation-fit";
 
 /** A trial on the searched axis, with what it says. */
 export interface KneeTrial {
@@ -32,6 +35,17 @@ const clearExcess = 0.5;
 /** The law is fitted anew after these many knee trials; later ones hardly change it. */
 const refitAfter = 2;
 
+/** Power now over that of the first probe, from which on the GPU came to its limit only since. */
+const powerRise = 1.15;
+/** A spread or a trend below these hardly moves the knee. */
+const leastSpread = 0.003;
+const leastTrend = 0.3;
+/** Trials near the knee from which on a law of variation is looked for, and after which it is looked for anew. */
+const variationTrials = 5;
+const refitVariationAfter = 3;
+/** Laws that fit nearly as well as the best one are as likely; their knees show how much the choice matters. */
+const goodMisfit = 1.6;
+const lawErrorAlone = 0.004;
 /** A last trial this far from the estimate (ln of the speed) leaves open whether the server changed. */
 const unsettledBy = 0.03;
 /** Of a trial that says nothing. */
@@ -67,6 +81,13 @@ export class SearchState {
   lostAt = Infinity;
   private nextSeed: number;
   private fits: PlacedFit[] = [];
+  /** The fitted system without variation, and the estimate by it. */
+  private steadySystem: ModelledSystem | null = null;
+  private steadyEstimate: SpeedEstimate | null = null;
+  /** Law of variation, the number of trials it was fitted to, and how far its place is uncertain (ln). */
+  private variation: FittedVariation | null = null;
+  private variationFrom: number | null = null;
+  private lawError = 0;
 
   constructor(readonly options: SearchOptions) {
     this.nextSeed = options.seed * 1000 + 1;
@@ -109,7 +130,12 @@ export class SearchState {
     if (fresh) this.refitLaw();
     if (this.system === null) return;
     for (const { judged, value } of this.allKneeTrials.slice(this.fits.length)) {
-      const fit = fitSpeed(this.system, judged.spec, judged.result, this.estimate?.logSpeed ?? 0);
+      const fit = fitSpeed(
+        this.steadySystem!,
+        judged.spec,
+        judged.result,
+        this.steadyEstimate?.logSpeed ?? 0,
+      );
       this.fits.push({ logValue: Math.log(value), fit: fit ?? noFit });
     }
     if (this.fits.length === 0) {
@@ -118,7 +144,9 @@ export class SearchState {
       this.kneeValue = knee?.value ?? null;
       return;
     }
-    const base = this.kneeAt(this.estimate?.logSpeed ?? 0);
+    this.system = this.steadySystem;
+    const baseSpeed = this.steadyEstimate?.logSpeed ?? 0;
+    const base = this.kneeAt(baseSpeed, undefined, this.steadyEstimate?.spread);
     if (base === null) {
       this.kneeValue = null;
       return;
@@ -126,18 +154,108 @@ export class SearchState {
     this.change = lastChange(this.fits, Math.log(base.value), defaultErrorModel);
     this.kneeTrials = this.allKneeTrials.slice(this.change?.from ?? 0);
     const fits = this.fits.slice(this.change?.from ?? 0);
-    const baseSpeed = this.estimate?.logSpeed ?? 0;
     // Between two nearby speeds the knee moves about in proportion; it is simulated anew at the result.
     const logKnee = (logSpeed: number): number => Math.log(base.value) + (logSpeed - baseSpeed);
-    this.estimate = combineFits(fits, logKnee, this.change === null ? defaultErrorModel : changedModel(fits));
+    const model = this.change === null ? defaultErrorModel : changedModel(fits);
+    this.steadyEstimate = this.estimate = combineFits(fits, logKnee, model);
     this.kneeValue = this.kneeAt(this.estimate.logSpeed, base.value)?.value ?? null;
+    this.followVariation();
+  }
+
+  /** Where the server's speed varies, its misses in the long run count, not its mean speed. */
+  private followVariation(): void {
+    const { steadySystem, steadyEstimate, kneeValue, kneeTrials } = this;
+    if (steadySystem === null || steadyEstimate === null || kneeValue === null || !this.varies) return;
+    const { logSpeed, trend, spread } = steadyEstimate;
+    const start = { logSpeed, logKnee: Math.log(kneeValue) };
+    const law = this.followedLaw(start);
+    if (law !== null) {
+      this.system = varied(steadySystem, law.law);
+      const trials = pooledTrials(this.system, kneeTrials);
+      const matched = matchMisses(trials, { ...start, logSpeed: law.matched.logSpeed, trend: 0 }, 0);
+      if (matched === null) return;
+      const standardError = Math.hypot(matched.standardError, defaultErrorModel.floor, this.lawError);
+      const degreesOfFreedom = Math.max(2, kneeTrials.length - 1);
+      this.estimate = {
+        logSpeed: matched.logSpeed,
+        trend: 0,
+        standardError,
+        degreesOfFreedom,
+        spread: 0,
+        scatter: 1,
+      };
+    } else {
+      const matched = matchMisses(pooledTrials(steadySystem, kneeTrials), { ...start, trend }, spread);
+      if (matched === null) return;
+      const standardError = Math.max(steadyEstimate.standardError, matched.standardError);
+      this.estimate = { ...steadyEstimate, logSpeed: matched.logSpeed, standardError };
+    }
+    this.kneeValue = this.kneeAt(this.estimate.logSpeed, kneeValue)?.value ?? null;
+  }
+
+  /** The law of variation by the trials so far, where it is another than the steady one; null for that, or with too few trials. */
+  private followedLaw(start: { logSpeed: number; logKnee: number }): FittedVariation | null {
+    const { steadySystem, kneeTrials } = this;
+    if (kneeTrials.length < variationTrials || steadySystem === null) return null;
+    if (this.variationFrom === null || kneeTrials.length >= this.variationFrom + refitVariationAfter) {
+      this.variationFrom = kneeTrials.length;
+      const fits = fitVariation(steadySystem, kneeTrials, this.options.slo, start);
+      this.variation = fits[0] === undefined || fits[0].law === steady ? null : fits[0];
+      this.lawError = this.variation === null ? 0 : this.disagreement(fits, Math.exp(start.logKnee));
+    }
+    return this.variation;
+  }
+
+  /** How far apart (ln) the knees of about equally good laws lie. */
+  private disagreement(fits: readonly FittedVariation[], near: number): number {
+    const { mode, slo } = this.options;
+    const good = fits.filter(({ misfit }) => misfit <= goodMisfit * fits[0]!.misfit + 0.01).slice(0, 3);
+    const knees = good.flatMap(({ system, matched }) => {
+      const knee = kneeOf(spedUp(system, Math.exp(matched.logSpeed)), mode, slo, roughEffort, near);
+      return knee === null ? [] : [Math.log(knee.value)];
+    });
+    return knees.length < 2
+      ? lawErrorAlone
+      : Math.max(lawErrorAlone, (Math.max(...knees) - Math.min(...knees)) / 2);
+  }
+
+  /** The law of variation that the estimate follows; null: none. */
+  get variationLaw(): VariationLaw | null {
+    return this.system?.server.variationFor === undefined ? null : (this.variation?.law ?? null);
+  }
+
+  /**
+   * How much slower (ln) the server became since it was first loaded; null when it did not. A probe is short and before everything else, so
+   * a GPU that reached its power limit since then shows there too.
+   */
+  get slowerBy(): number | null {
+    if (this.change !== null) return this.change.logRatio;
+    const power = (judged: JudgedTrial | undefined): number | null => judged?.result.server.gpuPowerW ?? null;
+    const [first, last] = [power(this.judged[0]), power(this.judged.at(-1))];
+    const slower = this.steadyEstimate !== null && this.steadyEstimate.logSpeed < -unsettledBy;
+    return slower && first !== null && last !== null && last > first * powerRise
+      ? this.steadyEstimate!.logSpeed
+      : null;
+  }
+
+  /** Whether the trials scatter more than those of a steady server, or their knee has another shape. */
+  get varies(): boolean {
+    const { steadyEstimate } = this;
+    if (steadyEstimate === null) return false;
+    return steadyEstimate.spread > leastSpread || Math.abs(steadyEstimate.trend) > leastTrend;
+  }
+
+  /** Whether a trial well below the knee is wanted: it shows what misses have nothing to do with the load. */
+  get wantsFarTrial(): boolean {
+    const { kneeValue, kneeTrials } = this;
+    if (kneeValue === null || !this.varies || kneeTrials.length < variationTrials - 1) return false;
+    return !kneeTrials.some(({ value }) => value < 0.92 * kneeValue && value > 0.75 * kneeValue);
   }
 
   /** Knee of the model at a speed, by rough simulation. */
-  kneeAt(logSpeed: number, guess?: number): Knee | null {
+  kneeAt(logSpeed: number, guess?: number, spread = this.estimate?.spread ?? 0): Knee | null {
     if (this.system === null) return null;
     const { mode, slo } = this.options;
-    const spread = this.estimate?.spread ?? 0;
     return kneeOf(
       spedUp(this.system, Math.exp(logSpeed)),
       mode,
@@ -168,11 +286,21 @@ export class SearchState {
     );
   }
 
+  /** Trials in a row, up to the last one, that missed so thoroughly that they only give a limit. */
+  get thoroughMisses(): number {
+    let count = 0;
+    for (const { fit } of [...this.fits].reverse()) {
+      if (fit.slope > 0 || fit.logSpeed > 0) break;
+      count++;
+    }
+    return count;
+  }
+
   /** Whether the last trial says something else than those before it: more trials have to show which is right. */
   get unsettled(): boolean {
     const last = this.fits.at(-1);
     if (last === undefined || this.estimate === null || this.fits.length < 2) return false;
-    const off = last.fit.logSpeed - this.estimate.logSpeed;
+    const off = last.fit.logSpeed - this.steadyEstimate!.logSpeed;
     return off < -unsettledBy || (last.fit.slope > 0 && off > unsettledBy);
   }
 
@@ -182,7 +310,7 @@ export class SearchState {
     const { law, overheadMs } = this.fitted;
     const { variant, facts } = this.options;
     const server = { ...variant, dynamicBatching: true, law, scheduler: facts.scheduler };
-    this.system = { server, overheadMs };
+    this.system = this.steadySystem = { server, overheadMs };
     this.fits = [];
   }
 }

@@ -4,6 +4,7 @@
  * whatever the model's small errors are.
  */
 import { simulate } from "../../serving-model/simulate";
+import type { SimulationResult } from "../../serving-model/window-stats";
 import { inFlightCap } from "../live-runner";
 import type { TrialResult, TrialSpec } from "../trial";
 import { type ModelledSystem, spedUp } from "./model-knee";
@@ -26,7 +27,7 @@ export interface SpeedFit {
 }
 
 const widest = 0.7;
-/** Draws that are averaged where the arrivals are not known exactly. */
+/** Draws that are averaged where the arrivals are not known exactly, or the server varies. */
 const guessedDraws = 3;
 
 /**
@@ -83,26 +84,36 @@ function modelExcess(
   spec: TrialSpec,
   result: TrialResult,
 ): (logSpeed: number) => number {
+  const runs = replaysOf(system, spec, result);
+  return (logSpeed) => {
+    const ys = runs(logSpeed).map((run) => excessOfSimulation(run, spec.slo, system.overheadMs));
+    return ys.reduce((sum, y) => sum + y, 0) / ys.length;
+  };
+}
+
+/** The trial in the model, at any speed; several draws where its arrivals are not known exactly. */
+export function replaysOf(
+  system: ModelledSystem,
+  spec: TrialSpec,
+  result: TrialResult,
+  mostDraws = guessedDraws,
+): (logSpeed: number) => SimulationResult[] {
   const arrivals = arrivalsOf(spec, result.load);
-  const draws = Array.from({ length: arrivals.exact ? 1 : guessedDraws }, (_, index) =>
-    withOverhead(arrivals.draw(index), system.overheadMs),
+  const draws = Array.from(
+    { length: arrivals.exact && system.server.variationFor === undefined ? 1 : mostDraws },
+    (_, index) => withOverhead(arrivals.draw(index), system.overheadMs),
   );
   return (logSpeed) => {
     const { server, overheadMs } = spedUp(system, Math.exp(logSpeed));
-    const ys = draws.map((shape, draw) =>
-      excessOfSimulation(
-        simulate(server, {
-          shape,
-          seed: 501 + draw,
-          warmupS: spec.warmupS,
-          measureS: spec.measureS,
-          sloBoundMs: spec.slo.boundMs,
-          maxInFlight: inFlightCap(spec),
-        }),
-        spec.slo,
-        overheadMs,
-      ),
+    return draws.map((shape, draw) =>
+      simulate(server, {
+        shape,
+        seed: 501 + draw,
+        warmupS: spec.warmupS,
+        measureS: spec.measureS,
+        sloBoundMs: Math.max(1e-3, spec.slo.boundMs - overheadMs),
+        maxInFlight: inFlightCap(spec),
+      }),
     );
-    return ys.reduce((sum, y) => sum + y, 0) / ys.length;
   };
 }

@@ -32,10 +32,17 @@ type Trials<Value = void> = Generator<TrialSpec, Value, TrialResult | null>;
 
 /** Loads of the trials near the knee, against the estimate: at it, a little above, a little below. */
 const offsets = [0, 0.012, -0.012] as const;
+/** Of a server that varies more than this the trials are spread wider, so that they show how misses grow with the load. */
+const steadySpread = 0.004;
+const widestOffsets = 5;
+/** Where a server varies, one trial is made at this share of its knee. */
+const farTrial = 0.86;
 /** A goal within this factor of the estimate is tried itself. */
 const goalNear = 1.15;
 /** Longest step beyond what was tried, as a factor. */
 const longestStep = 1.25;
+/** After trials that missed by far: so much less load, relative, for every one of them. */
+const thoroughStep = 0.03;
 /** A trial may by chance look clear this far on the wrong side of the knee, relative. */
 const clearMargin = 0.05;
 /** Bisection ends at a bracket this narrow, or after so many trials (beyond the budget: a wrong model must not end as an answer). */
@@ -172,12 +179,18 @@ function nextValue(state: SearchState, tried: number): number {
     tries.length === 0
       ? value
       : Math.max(Math.min(...tries) / longestStep, Math.min(Math.max(...tries) * longestStep, value));
-  let value = reach(estimate * (1 + offsets[tried % offsets.length]!));
+  const wide = Math.max(1, Math.min(widestOffsets, (state.estimate?.spread ?? 0) / steadySpread));
+  let value = reach(estimate * (1 + wide * offsets[tried % offsets.length]!));
+  if (state.wantsFarTrial) value = reach(estimate * farTrial);
   // The model has no knee, or one far on the wrong side of what trials have shown: bisect between what is known.
   if (!(estimate > low * (1 - clearMargin) && estimate < high * (1 + clearMargin))) {
     if (low > 0 && high < Infinity) value = Math.sqrt(low * high);
     else value = low > 0 ? low * 1.5 : high < Infinity ? high / 1.5 : leastLoad(state);
   }
+  // Only "no faster than this" is known: the knee may lie well below.
+  const last = tries.at(-1);
+  const misses = state.thoroughMisses;
+  if (misses > 0 && last !== undefined) value = Math.min(value, last * (1 - thoroughStep * misses));
   return Math.max(mode === "users" ? 1 : 0.1, Math.min(value, ceiling));
 }
 

@@ -55,7 +55,13 @@ describe("putting trials together", () => {
     expect(estimate.trend).toBeGreaterThan(0.2);
   });
 
-  it("ignores trials that only give a limit", () => {
-    expect(combineFits([placed(1000, 0.01), placed(3000, -0.7, 0)], logKnee).logSpeed).toBeCloseTo(0.01, 3);
+  it("heeds limits only where they contradict the other trials", () => {
+    const near = [placed(1000, 0.01), placed(1000, 0.01), placed(1000, 0.01)];
+    const without = combineFits(near, logKnee).logSpeed;
+    // "No faster than 1.2 times": nothing new.
+    expect(combineFits([...near, placed(1000, 0.2, 0)], logKnee).logSpeed).toBe(without);
+    // Far away the model's shape is to blame, near by the server is slower than was thought.
+    expect(combineFits([...near, placed(3000, -0.7, 0)], logKnee).logSpeed).toBeCloseTo(without, 1);
+    expect(combineFits([placed(1000, -0.2, 0)], logKnee).logSpeed).toBeLessThan(-0.08);
   });
 });
