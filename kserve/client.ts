@@ -41,6 +41,12 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a load may override beside the configuration. */
+export interface LoadOptions extends CallOptions {
+  /** Files of the model by path, e.g. `1/model.onnx`: the server takes them instead of its repository's. Needs a configuration. */
+  readonly files?: Readonly<Record<string, Buffer>>;
+}
+
 const defaultDeadlineMs = 5_000;
 const defaultLoadDeadlineMs = 600_000;
 /** An answer of a thousand scores is 4 kB, a repository index of a large server some MB; 4 MB is gRPC's default. */
@@ -172,8 +178,14 @@ export class KserveClient {
    * @param configJson whole configuration that REPLACES the one in the repository: Triton does not merge a partial one.
    *   Without it Triton keeps an earlier override; unload first to return to the file's configuration.
    */
-  async repositoryLoad(name: string, configJson?: string, options?: CallOptions): Promise<void> {
-    const parameters = configJson === undefined ? {} : { config: { string_param: configJson } };
+  async repositoryLoad(name: string, configJson?: string, options?: LoadOptions): Promise<void> {
+    const files = Object.entries(options?.files ?? {}).map(
+      ([path, bytes_param]) => [`file:${path}`, { bytes_param }] as const,
+    );
+    const parameters = {
+      ...(configJson === undefined ? {} : { config: { string_param: configJson } }),
+      ...Object.fromEntries(files),
+    };
     const request: m.Draft<m.RepositoryModelRequest> = { model_name: name, parameters };
     await this.call(this.service.RepositoryModelLoad, request, options, this.loadDeadlineMs);
   }

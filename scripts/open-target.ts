@@ -11,6 +11,7 @@ import { DEFAULT_MAX_RATE_PER_S } from "../targets/limited-load";
 import { checkStack } from "../targets/stack/check-stack";
 import { Kube } from "../targets/stack/kube";
 import { readStackOutputs } from "../targets/stack/read-outputs";
+import { stackWireAlone } from "../targets/stack/stack-wire";
 import { stackPrice, type StackPrice } from "../targets/stack/stack-price";
 import { connectStack, stackVariants } from "../targets/stack/connect-stack";
 import { openStackTarget } from "../targets/stack/stack-target";
@@ -108,14 +109,21 @@ async function prepareStack(options: TuneOptions, stack: string): Promise<Prepar
   const connected = await connectStack({ stack, outputs, kube });
   const maxRatePerS = options.maxRatePerS ?? connected.outputs.loadGenerator!.peakRatePerS;
   const { percentile, boundMs } = outputs.slo;
+  const { artefact } = variants[0]!;
   try {
     return {
       ...nothingElse,
       variants,
       reference,
       servers: connected.servers,
-      open: () => openStackTarget({ connected, maxRatePerS }),
-      checks: [...(await checkStack(connected)), check],
+      open: () => openStackTarget({ connected, maxRatePerS, wireOf: artefact }),
+      checks: [
+        ...(await checkStack(connected)),
+        check,
+        ...(options.wire
+          ? [ok("wire", (await stackWireAlone(connected, artefact, maxRatePerS)).summary)]
+          : []),
+      ],
       slo: { quantile: percentile / 100, boundMs },
       price,
       close: () => connected.close(),

@@ -11,6 +11,8 @@ export interface StackRunOptions {
   readonly yes: boolean;
   /** What becomes of the stack when the sweep has ended, whether well or not; null: it stays as it is. */
   readonly after: (typeof afterWords)[number] | null;
+  /** Preflight: try the way to the server with a model that does nothing. A sweep always does. */
+  readonly wire: boolean;
   /** Writes the recommended variant into the stack's configuration. */
   readonly apply: boolean;
 }
@@ -31,6 +33,7 @@ export interface RawStackRunOptions {
   yes?: true;
   after?: Raw;
   apply?: true;
+  wire?: true;
 }
 
 /** Declares them. */
@@ -46,6 +49,10 @@ export function addStackRunOptions(command: Command): Command {
       "--after [WHAT]",
       "scale-to-zero: let servers and load workers go when the sweep has ended or failed",
     )
+    .option(
+      "--wire",
+      "preflight: also try how many requests the way to the server passes (a sweep always does)",
+    )
     .option("--yes", "ask nothing: neither about an estimate above --max-cost nor before --apply writes");
 }
 
@@ -60,6 +67,7 @@ export function readStackRunOptions(
     ["--prices", raw.prices],
     ["--apply", raw.apply],
     ["--after", raw.after],
+    ["--wire", raw.wire],
     ["--yes", raw.yes],
   ] as const;
   if (!hasStack)
@@ -75,5 +83,6 @@ export function readStackRunOptions(
     yes: raw.yes ?? false,
     after: after === null ? null : wordOf(after, "--after", afterWords, complaints),
     apply: raw.apply ?? false,
+    wire: raw.wire ?? false,
   };
 }

@@ -2,7 +2,7 @@
  * The target that `pulumi up` made: Triton's pods and the load generator in the stack's cluster, reached through the Kubernetes API, so
  * nothing needs a public address. What Pulumi manages is never changed; at the end the stack's own variant is served again.
  */
-import type { Variant } from "../../model-repo/variant";
+import type { ModelArtefact, Variant } from "../../model-repo/variant";
 import { RepositoryControl } from "../../tuning/repository-control";
 import type { OpenTarget } from "../../tuning/target";
 import type { ServerControl } from "../../tuning/trial";
@@ -10,24 +10,32 @@ import { LimitedLoad } from "../limited-load";
 import { hasGpuMetrics } from "../metrics-urls";
 import type { ConnectedStack } from "./connect-stack";
 import { SamePodsLoad, untilReady } from "./same-pods";
+import { stackWire } from "./stack-wire";
 import { SweepLock } from "./sweep-lock";
 
 export interface StackTargetOptions {
   readonly connected: ConnectedStack;
   /** Hard limit on the offered load, requests/s. */
   readonly maxRatePerS: number;
+  /** Model whose requests' bytes the way is tried with before the first trial. Default: it is not tried. */
+  readonly wireOf?: ModelArtefact;
 }
 
 /** Triton reads its GPUs every 2000 ms (--metrics-interval-ms) unless told otherwise; a gauge looks back that far. */
 const GPU_GAUGE_LAG_MS = 2000;
 
 /** Takes the stack's lock. The first server is the one that is measured; all of them serve the variant. @throws TargetError */
-export async function openStackTarget({ connected, maxRatePerS }: StackTargetOptions): Promise<OpenTarget> {
+export async function openStackTarget({
+  connected,
+  maxRatePerS,
+  wireOf,
+}: StackTargetOptions): Promise<OpenTarget> {
   const { stack, outputs, kube, replicas, servers, workers } = connected;
   const lock = await SweepLock.acquire(kube, outputs.sweepLock.namespace, outputs.sweepLock.leaseName);
   const confirm = (): Promise<void> => lock.confirm();
   const repository = new RepositoryControl({ addresses: servers.addresses, home: outputs.variant });
   const load = new LimitedLoad(new SamePodsLoad(connected, confirm), maxRatePerS);
+  const wire = wireOf && (await stackWire(connected, load, wireOf, maxRatePerS));
   const { metadata, metrics } = servers;
   const [first] = replicas;
   const all = { grpc: servers.addresses, metrics: metrics.urls };
@@ -40,10 +48,15 @@ export async function openStackTarget({ connected, maxRatePerS }: StackTargetOpt
     identity: `stack ${stack} ${outputs.triton.image} ${outputs.triton.gpuType} ${outputs.triton.gpuMachineType}`,
     control: new LockedControl(repository, lock),
     load,
-    facts: { wireCeilingPerS: null, clientCeilingPerS: maxRatePerS, scheduler: "payload" },
+    facts: {
+      wireCeilingPerS: wire?.ceilingPerS ?? null,
+      clientCeilingPerS: maxRatePerS,
+      scheduler: "payload",
+    },
     workers,
     notes: [
       `offered load is limited to ${maxRatePerS} requests/s (--max-rate)`,
+      ...(wire ? [wire.summary] : []),
       ...(hasGpuMetrics(metrics.samples)
         ? []
         : ["GPU metrics absent: the servers report no nv_gpu_utilization"]),

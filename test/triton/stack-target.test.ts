@@ -12,8 +12,10 @@ import { checkStack } from "../../targets/stack/check-stack";
 import { Kube } from "../../targets/stack/kube";
 import { connectStack, type ConnectedStack } from "../../targets/stack/connect-stack";
 import { openStackTarget } from "../../targets/stack/stack-target";
+import { stackWireAlone } from "../../targets/stack/stack-wire";
 import { KserveClient } from "../../kserve/client";
 import { LiveRunner } from "../../tuning/live-runner";
+import { noOpModelName } from "../../tuning/no-op-model";
 import { renderChecks } from "../../tuning/preflight/check";
 import { askReferenceAnswers } from "../../tuning/reference-answers";
 import type { TrialSpec } from "../../tuning/trial";
@@ -116,6 +118,16 @@ describe("a stack in a real cluster", () => {
     await expect(runner.run(trial({ shape: { kind: "poisson", ratePerS: 400 } }))).rejects.toThrow(
       /the limit is 300: raise --max-rate/,
     );
+  });
+
+  it("says what the way to the server passes, by a model that does nothing and is gone afterwards", async () => {
+    const connected = await connect();
+    const { summary } = await stackWireAlone(connected, own.artefact, 60);
+    expect(summary).toBe("the way from the load workers passes all of 60 requests/s of 602 kB");
+    const client = new KserveClient(stack.triton.grpcAddress);
+    onTestFinished(() => client.close());
+    expect(await client.modelReady(noOpModelName)).toBe(false);
+    expect((await client.repositoryIndex({ readyOnly: true })).map(({ name }) => name)).toEqual([own.name]);
   });
 
   it("is measured by one sweep at a time", async () => {
