@@ -2,15 +2,15 @@
  * A deployed stack as the tune command sees it: a real API server with pods, the real load controller and a worker, and a real Triton.
  * kwok's port-forwards lead from the pods to these processes.
  */
-import { spawn, type ChildProcess } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
 import type { StackOutputs } from "../../../stack/outputs";
 import type { Variant } from "../../../model-repo/variant";
 import { startCluster, type Cluster } from "../../engine/cluster/cluster";
-import { freePorts, until } from "../../engine/cluster/program";
-import { TritonServer } from "./triton-server";
+import { until } from "../../engine/cluster/program";
+import { podPorts, PodProcesses } from "./pod-processes";
+import type { TritonServer } from "./triton-server";
 
 const checkout = resolve(__dirname, "..", "..", "..");
 const imageFolder = join(checkout, "model-repo", "images");
@@ -19,32 +19,32 @@ const namespaces = { triton: "triton", load: "load" } as const;
 const container = [{ name: "main", image: "none:1" }];
 
 export class StackInCluster {
-  private controller: ChildProcess | undefined;
-  private worker: ChildProcess | undefined;
-
   private constructor(
     private readonly dir: string,
     readonly cluster: Cluster,
-    readonly triton: TritonServer,
-    private readonly ports: { readonly workers: number; readonly http: number },
+    private readonly processes: PodProcesses,
     readonly variant: Variant,
   ) {}
 
   static async start(repository: string, variant: Variant): Promise<StackInCluster> {
     const dir = mkdtempSync(join(tmpdir(), "stack-in-cluster-"));
-    const triton = await TritonServer.start({ repository, loadModels: [variant.name] });
-    const [, grpc, metrics] = triton.ports;
-    const [workers, http] = await freePorts(2);
+    const ports = await podPorts();
+    const [, grpc, metrics] = ports.triton;
     const cluster = await startCluster(join(dir, "cluster"), {
       forwards: [
         { namespace: namespaces.triton, podPort: 8001, localPort: grpc! },
         { namespace: namespaces.triton, podPort: 8002, localPort: metrics! },
-        { namespace: namespaces.load, podPort: 8080, localPort: http! },
+        { namespace: namespaces.load, podPort: 8080, localPort: ports.http },
       ],
     });
-    const stack = new StackInCluster(dir, cluster, triton, { workers: workers!, http: http! }, variant);
+    const processes = await PodProcesses.start({ ports, repository, model: variant.name, token });
+    const stack = new StackInCluster(dir, cluster, processes, variant);
     await stack.deploy();
     return stack;
+  }
+
+  get triton(): TritonServer {
+    return this.processes.triton;
   }
 
   /** What `pulumi stack output --json` prints. */
@@ -139,14 +139,12 @@ export class StackInCluster {
     await this.pod(namespaces.triton, name, "triton", "gpu-1");
   }
 
-  /** The controller's pod is replaced: it forgets what it did, and the worker comes back to it. */
-  async replaceController(): Promise<void> {
-    await ended(this.controller);
-    await this.startController();
+  replaceController(): Promise<void> {
+    return this.processes.replaceController();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([ended(this.worker), ended(this.controller), this.triton.stop()]);
+    await this.processes.stop();
     await this.cluster.stop();
     rmSync(this.dir, { recursive: true, force: true });
   }
@@ -166,28 +164,9 @@ export class StackInCluster {
       metadata: { name: "load-token" },
       data: { token: Buffer.from(token).toString("base64") },
     });
-    await this.startController();
-    this.worker = spawnTs("loadgen/worker-main.ts", [
-      ...["--controller", `127.0.0.1:${this.ports.workers}`, "--name", "load-worker-1"],
-    ]);
     await this.pod(namespaces.triton, "triton-a", "triton", "gpu-1");
     await this.pod(namespaces.load, "load-controller-a", "load-controller", "load-1");
     await this.pod(namespaces.load, "load-worker-a", "load-worker", "load-1");
-    await until("the worker is connected", async () => {
-      const health = await (await fetch(`http://127.0.0.1:${this.ports.http}/healthz`)).json();
-      return (health as { workers: number }).workers === 1;
-    });
-  }
-
-  private async startController(): Promise<void> {
-    const { workers, http } = this.ports;
-    this.controller = spawnTs("loadgen/controller-main.ts", [
-      "--port",
-      String(workers),
-      "--http-port",
-      String(http),
-    ]);
-    await until("the controller answers", async () => (await fetch(`http://127.0.0.1:${http}/healthz`)).ok);
   }
 
   private async pod(namespace: string, name: string, app: string, nodeName: string): Promise<void> {
@@ -205,21 +184,4 @@ export class StackInCluster {
       return conditions.some(({ type, status }) => type === "Ready" && status === "True");
     });
   }
-}
-
-function spawnTs(file: string, words: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, ["--import", "tsx", join(checkout, file), ...words], {
-    cwd: checkout,
-    stdio: "ignore",
-    env: { ...process.env, LOADGEN_TOKEN: token },
-  });
-  process.once("exit", () => child.kill("SIGKILL"));
-  return child;
-}
-
-async function ended(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exit = new Promise((resolve) => child.once("exit", resolve));
-  child.kill("SIGKILL");
-  await exit;
 }
