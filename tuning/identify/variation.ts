@@ -16,14 +16,24 @@ export interface VariationLaw {
 
 export const steady: VariationLaw = { cv: 0, tailShare: 0, tailFactor: 1 };
 
-/** The laws that are told apart. Finer ones would not be: a trial sees some tens of long phases. */
-export const variationLaws: readonly VariationLaw[] = [
+/** Factors and shares of the laws that are told apart. Finer ones would not be: a trial sees some tens of long phases. */
+const factors = [3.5, 5, 7.5];
+const shares = [0.0025, 0.006, 0.014];
+
+/** Laws to try first: none, jitter, and long phases of a middling share. */
+export const firstLaws: readonly VariationLaw[] = [
   steady,
   { cv: 0.3, tailShare: 0, tailFactor: 1 },
-  ...[0.0025, 0.006, 0.014].flatMap((tailShare) =>
-    [3.5, 5, 7.5].map((tailFactor) => ({ cv: 0.1, tailShare, tailFactor })),
-  ),
+  ...factors.map((tailFactor) => ({ cv: 0, tailShare: shares[1]!, tailFactor })),
 ];
+
+/** Laws to try once it is known which of the first ones fits best: its neighbours. */
+export function neighboursOf({ tailShare, tailFactor }: VariationLaw): readonly VariationLaw[] {
+  if (tailShare === 0) return [];
+  return shares
+    .filter((share) => share !== tailShare)
+    .map((share) => ({ cv: 0, tailShare: share, tailFactor }));
+}
 
 /** Null for a steady server. */
 export function variationFor({
@@ -35,6 +45,8 @@ export function variationFor({
   const sigma = Math.sqrt(Math.log1p(cv ** 2));
   return (seed) => {
     const random = new Random(seed * 977 + 3);
+    if (sigma === 0)
+      return (nominalUs) => (random.nextUnit() < tailShare ? nominalUs * tailFactor : nominalUs);
     return (nominalUs) => {
       const long = random.nextUnit() < tailShare ? tailFactor : 1;
       return nominalUs * long * Math.exp(sigma * random.nextNormal() - sigma ** 2 / 2);

@@ -34,15 +34,19 @@ export function bracketOf(state: SearchState): TrialBracket {
 }
 
 /** The knee may lie this far outside the trials' bracket by chance: the trials are short, and the model averages over them. */
-const tolerance = 0.04;
+export const steadyTolerance = 0.04;
 
 /** A knee this far above every trial has not been seen by any. */
 const unseen = 1.08;
 
-/** Whether the model's knee contradicts the trials, lies where no trial has been, or there is none. */
+/**
+ * Whether the model's knee contradicts the trials, lies where no trial has been, or there is none.
+ * @param tolerance how far the knee may lie outside the trials' bracket by chance, relative
+ */
 export function contradicts(
   kneeValue: number | null,
   { clearlyHeld, missed, highest }: TrialBracket,
+  tolerance: number,
 ): boolean {
   if (kneeValue === null) return true;
   if (kneeValue > highest * unseen) return true;

@@ -30,6 +30,7 @@ export function intervalOf(state: SearchState): KneeInterval | null {
 }
 
 export function concludeSearch(state: SearchState): VariantOutcome {
+  state.settle();
   const { variant, slo, mode, budget } = state.options;
   const { estimate, system } = state;
   const nearest = nearestTrial(state);
@@ -58,7 +59,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     return nothing(`No trial of ${variant.name} near its limit was valid: there is only a prediction.`);
   }
   const bracket = bracketOf(state);
-  if (contradicts(state.kneeValue, bracket) && !limitedByClient(state))
+  if (contradicts(state.kneeValue, bracket, state.tolerance) && !limitedByClient(state))
     return bracketed(state, bracket, base);
   if (estimate === null || system === null) return nothing(noRate(state));
   const logSpeed = estimate.logSpeed;

@@ -25,18 +25,60 @@ const nearness = 0.04;
 const reach = 0.4;
 const speedTolerance = 1e-3;
 
+/** First guess of the speed, the knee's place (ln of the load), and how the speed changes with the load. */
+export interface Start {
+  readonly logSpeed: number;
+  readonly logKnee: number;
+  readonly trend: number;
+}
+
+interface Solved {
+  readonly logSpeed: number;
+  readonly excessesAt: (logSpeed: number) => number[];
+  /** Weights of the trials. */
+  readonly weights: readonly number[];
+}
+
+/** The speed alone, to a tolerance (ln); null as below. */
+export function matchingSpeed(
+  trials: readonly PooledTrial[],
+  start: Start,
+  tolerance: number,
+): number | null {
+  return solve(trials, start, 0, tolerance)?.logSpeed ?? null;
+}
+
 /**
  * Null with fewer than three trials, or when no speed explains their misses.
  * @param start first guess, the knee's place (ln of the load), and how the speed changes with the load
  * @param spread standard deviation (ln) of the server's speed from trial to trial
- * @param tolerance of the speed, ln
  */
 export function matchMisses(
   trials: readonly PooledTrial[],
-  start: { readonly logSpeed: number; readonly logKnee: number; readonly trend: number },
+  start: Start,
   spread: number,
-  tolerance = speedTolerance,
 ): PooledSpeed | null {
+  const solved = solve(trials, start, spread, speedTolerance);
+  if (solved === null) return null;
+  const { logSpeed, excessesAt, weights } = solved;
+  const excesses = excessesAt(logSpeed);
+  const slope = (sum(excessesAt(logSpeed - 0.01)) - sum(excessesAt(logSpeed + 0.01))) / 0.02;
+  if (!(slope > 0)) return null;
+  const effective = sum(weights) ** 2 / sum(weights.map((weight) => weight ** 2));
+  const variance = sum(excesses.map((excess) => excess ** 2)) * (effective / Math.max(1, effective - 1));
+  return { logSpeed, standardError: Math.sqrt(variance) / slope };
+}
+
+function sum(list: readonly number[]): number {
+  return list.reduce((total, value) => total + value, 0);
+}
+
+function solve(
+  trials: readonly PooledTrial[],
+  start: Start,
+  spread: number,
+  tolerance: number,
+): Solved | null {
   if (trials.length < 3) return null;
   const scale = Math.max(nearness, spread);
   const weighted = trials.map((trial) => ({
@@ -48,7 +90,6 @@ export function matchMisses(
       const share = (trial.modelMissShare(logSpeed - spread) + trial.modelMissShare(logSpeed + spread)) / 2;
       return weight * (share - trial.missShare);
     });
-  const sum = (list: readonly number[]): number => list.reduce((total, value) => total + value, 0);
   // The faster, the fewer misses.
   let [low, high] = [start.logSpeed, start.logSpeed];
   let [yLow, yHigh] = [sum(excessesAt(low)), NaN];
@@ -72,12 +113,5 @@ export function matchMisses(
     if (y > 0) [low, yLow] = [middle, y];
     else [high, yHigh] = [middle, y];
   }
-  const logSpeed = (low + high) / 2;
-  const excesses = excessesAt(logSpeed);
-  const slope = (sum(excessesAt(logSpeed - 0.01)) - sum(excessesAt(logSpeed + 0.01))) / 0.02;
-  if (!(slope > 0)) return null;
-  const effective =
-    sum(weighted.map(({ weight }) => weight)) ** 2 / sum(weighted.map(({ weight }) => weight ** 2));
-  const variance = sum(excesses.map((excess) => excess ** 2)) * (effective / Math.max(1, effective - 1));
-  return { logSpeed, standardError: Math.sqrt(variance) / slope };
+  return { logSpeed: (low + high) / 2, excessesAt, weights: weighted.map(({ weight }) => weight) };
 }

@@ -5,6 +5,7 @@ import { observationOf, type Observation } from "../identify/observation";
 import type { JudgedTrial } from "../outcome";
 import { judge } from "../statistics/verdict";
 import type { TrialResult, TrialSpec } from "../trial";
+import { steadyTolerance } from "./bracket";
 import { type Change, lastChange } from "./change";
 import {
   combineFits,
@@ -42,10 +43,13 @@ const leastSpread = 0.003;
 const leastTrend = 0.3;
 /** Trials near the knee from which on a law of variation is looked for, and after which it is looked for anew. */
 const variationTrials = 5;
-const refitVariationAfter = 3;
+const refitVariationAfter = 4;
+/** Following takes much time: only every so many trials. */
+const followEvery = 2;
+const varyingTolerance = 0.1;
 /** Laws that fit nearly as well as the best one are as likely; their knees show how much the choice matters. */
 const goodMisfit = 1.6;
-const lawErrorAlone = 0.004;
+const lawErrorAlone = 0.008;
 /** A last trial this far from the estimate (ln of the speed) leaves open whether the server changed. */
 const unsettledBy = 0.03;
 /** Of a trial that says nothing. */
@@ -55,6 +59,14 @@ const noFit: SpeedFit = { logSpeed: Infinity, slope: 0, excess: 0, modelExcess: 
 function changedModel(fits: readonly PlacedFit[]): ErrorModel {
   const limit = Math.min(...fits.map(({ fit }) => fit.logSpeed));
   return { ...defaultErrorModel, prior: 0.15, priorAt: limit };
+}
+
+/** An estimate that follows a varying server, and the number of trials that it was made of. */
+interface Followed {
+  readonly trials: number;
+  readonly system: ModelledSystem;
+  readonly estimate: SpeedEstimate;
+  kneeValue: number | null;
 }
 
 export class SearchState {
@@ -88,6 +100,7 @@ export class SearchState {
   private variation: FittedVariation | null = null;
   private variationFrom: number | null = null;
   private lawError = 0;
+  private followed: Followed | null = null;
 
   constructor(readonly options: SearchOptions) {
     this.nextSeed = options.seed * 1000 + 1;
@@ -159,38 +172,62 @@ export class SearchState {
     const model = this.change === null ? defaultErrorModel : changedModel(fits);
     this.steadyEstimate = this.estimate = combineFits(fits, logKnee, model);
     this.kneeValue = this.kneeAt(this.estimate.logSpeed, base.value)?.value ?? null;
-    this.followVariation();
+    if (!this.varies || this.kneeTrials.length < variationTrials) this.followed = null;
+    else if (this.followed === null || this.kneeTrials.length >= this.followed.trials + followEvery)
+      this.follow();
+    else this.adopt(this.followed);
+  }
+
+  /** How far the knee may lie outside what single trials held or missed, relative: a varying server holds or misses by chance. */
+  get tolerance(): number {
+    if (this.followed === null || this.estimate === null) return steadyTolerance;
+    return Math.max(varyingTolerance, 4 * this.estimate.standardError);
+  }
+
+  /** Takes the last trials in, too, where the estimate follows a varying server; for the answer. */
+  settle(): void {
+    if (this.followed !== null && this.followed.trials < this.kneeTrials.length) this.follow();
   }
 
   /** Where the server's speed varies, its misses in the long run count, not its mean speed. */
-  private followVariation(): void {
+  private follow(): void {
     const { steadySystem, steadyEstimate, kneeValue, kneeTrials } = this;
-    if (steadySystem === null || steadyEstimate === null || kneeValue === null || !this.varies) return;
+    if (steadySystem === null || steadyEstimate === null || kneeValue === null) return;
     const { logSpeed, trend, spread } = steadyEstimate;
     const start = { logSpeed, logKnee: Math.log(kneeValue) };
     const law = this.followedLaw(start);
-    if (law !== null) {
-      this.system = varied(steadySystem, law.law);
-      const trials = pooledTrials(this.system, kneeTrials);
-      const matched = matchMisses(trials, { ...start, logSpeed: law.matched.logSpeed, trend: 0 }, 0);
-      if (matched === null) return;
-      const standardError = Math.hypot(matched.standardError, defaultErrorModel.floor, this.lawError);
-      const degreesOfFreedom = Math.max(2, kneeTrials.length - 1);
-      this.estimate = {
-        logSpeed: matched.logSpeed,
-        trend: 0,
-        standardError,
-        degreesOfFreedom,
-        spread: 0,
-        scatter: 1,
-      };
-    } else {
-      const matched = matchMisses(pooledTrials(steadySystem, kneeTrials), { ...start, trend }, spread);
-      if (matched === null) return;
-      const standardError = Math.max(steadyEstimate.standardError, matched.standardError);
-      this.estimate = { ...steadyEstimate, logSpeed: matched.logSpeed, standardError };
-    }
-    this.kneeValue = this.kneeAt(this.estimate.logSpeed, kneeValue)?.value ?? null;
+    const system = law === null ? steadySystem : varied(steadySystem, law.law);
+    const matched =
+      law === null
+        ? matchMisses(pooledTrials(system, kneeTrials), { ...start, trend }, spread)
+        : matchMisses(pooledTrials(system, kneeTrials), { ...start, logSpeed: law.logSpeed, trend: 0 }, 0);
+    if (matched === null) return;
+    const estimate: SpeedEstimate =
+      law === null
+        ? { ...steadyEstimate, standardError: Math.max(steadyEstimate.standardError, matched.standardError) }
+        : {
+            ...steadyEstimate,
+            trend: 0,
+            spread: 0,
+            scatter: 1,
+            standardError: Math.hypot(matched.standardError, defaultErrorModel.floor, this.lawError),
+            degreesOfFreedom: Math.max(2, kneeTrials.length - 1),
+          };
+    this.followed = {
+      trials: kneeTrials.length,
+      system,
+      estimate: { ...estimate, logSpeed: matched.logSpeed },
+      kneeValue,
+    };
+    this.adopt(this.followed);
+    this.kneeValue = this.kneeAt(matched.logSpeed, kneeValue)?.value ?? null;
+    this.followed.kneeValue = this.kneeValue;
+  }
+
+  private adopt({ system, estimate, kneeValue }: Followed): void {
+    this.system = system;
+    this.estimate = estimate;
+    this.kneeValue = kneeValue;
   }
 
   /** The law of variation by the trials so far, where it is another than the steady one; null for that, or with too few trials. */
@@ -210,8 +247,8 @@ export class SearchState {
   private disagreement(fits: readonly FittedVariation[], near: number): number {
     const { mode, slo } = this.options;
     const good = fits.filter(({ misfit }) => misfit <= goodMisfit * fits[0]!.misfit + 0.01).slice(0, 3);
-    const knees = good.flatMap(({ system, matched }) => {
-      const knee = kneeOf(spedUp(system, Math.exp(matched.logSpeed)), mode, slo, roughEffort, near);
+    const knees = good.flatMap(({ system, logSpeed }) => {
+      const knee = kneeOf(spedUp(system, Math.exp(logSpeed)), mode, slo, roughEffort, near);
       return knee === null ? [] : [Math.log(knee.value)];
     });
     return knees.length < 2

@@ -146,7 +146,7 @@ function* bisect(state: SearchState): Trials {
   for (let tried = 0; tried < mostBisections; tried++) {
     const bracket = bracketOf(state);
     const { held, missed, highest } = bracket;
-    if (!contradicts(state.kneeValue, bracket) || missed / held < bracketWidth) return;
+    if (!contradicts(state.kneeValue, bracket, state.tolerance) || missed / held < bracketWidth) return;
     const value =
       missed === Infinity
         ? Math.max(highest * 2, probedRate(state) / 2)

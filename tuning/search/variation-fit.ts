@@ -3,23 +3,25 @@ import { latencyBinFloorUs } from "../../serving-model/latency-bins";
 import type { SimulationResult } from "../../serving-model/window-stats";
 import {
   comparedAt,
+  firstLaws,
   misfit,
+  neighboursOf,
   steady,
   type Tail,
   variationFor,
   type VariationLaw,
-  variationLaws,
 } from "../identify/variation";
 import type { Slo } from "../trial";
 import type { ModelledSystem } from "./model-knee";
-import { matchMisses, type PooledSpeed, type PooledTrial } from "./pooled";
+import { matchingSpeed, type PooledTrial } from "./pooled";
 import type { KneeTrial } from "./search-state";
 import { replaysOf } from "./speed-fit";
 
 export interface FittedVariation {
   readonly law: VariationLaw;
   readonly system: ModelledSystem;
-  readonly matched: PooledSpeed;
+  /** At which it misses as often as the server did (ln). */
+  readonly logSpeed: number;
   /** Mean squared ln of modelled over measured shares beyond multiples of the bound. */
   readonly misfit: number;
 }
@@ -32,9 +34,9 @@ const worthIt = 0.6;
 
 /** Draws of a varying server's times for each trial: for the estimate, and for telling laws apart. */
 const matchingDraws = 2;
-const tellingDraws = 1;
+const tellingDraws = 2;
 /** Laws are told apart by their shapes, which hardly depend on so little of the speed (ln). */
-const tellingTolerance = 4e-3;
+const tellingTolerance = 2e-3;
 
 /** The system with a law of variation. */
 export function varied(system: ModelledSystem, law: VariationLaw): ModelledSystem {
@@ -82,12 +84,12 @@ export function fitVariation(
     used.filter(({ value }) => Math.log(value) >= start.logKnee - farBelow),
     used.filter(({ value }) => Math.log(value) < start.logKnee - farBelow),
   ].filter((group) => group.length > 0);
-  const fits = variationLaws.flatMap((law): FittedVariation[] => {
+  const fitOf = (law: VariationLaw): FittedVariation[] => {
     const own = varied(system, law);
     const slower = Math.log1p(law.tailShare * (law.tailFactor - 1));
     const from = { logSpeed: start.logSpeed + slower, logKnee: start.logKnee, trend: 0 };
-    const matched = matchMisses(pooledTrials(own, used, tellingDraws), from, 0, tellingTolerance);
-    if (matched === null) return [];
+    const logSpeed = matchingSpeed(pooledTrials(own, used, tellingDraws), from, tellingTolerance);
+    if (logSpeed === null) return [];
     const bad = groups.map((group) =>
       misfit(
         tailOf(
@@ -101,13 +103,18 @@ export function fitVariation(
               own,
               spec,
               result,
-            )(matched.logSpeed).map((run) => modelledTail(run, slo, own.overheadMs)),
+              tellingDraws,
+            )(logSpeed).map((run) => modelledTail(run, slo, own.overheadMs)),
           ),
         ),
       ),
     );
-    return [{ law, system: own, matched, misfit: bad.reduce((sum, value) => sum + value, 0) / bad.length }];
-  });
+    return [{ law, system: own, logSpeed, misfit: bad.reduce((sum, value) => sum + value, 0) / bad.length }];
+  };
+  const better = (a: FittedVariation, b: FittedVariation): number => a.misfit - b.misfit;
+  const first = firstLaws.flatMap(fitOf);
+  const best = [...first].sort(better)[0];
+  const fits = [...first, ...(best === undefined ? [] : neighboursOf(best.law).flatMap(fitOf))];
   const ofSteady = fits.find(({ law }) => law === steady)?.misfit ?? Infinity;
   const rank = ({ law, misfit: bad }: FittedVariation): number => (law === steady ? ofSteady * worthIt : bad);
   return fits.sort((a, b) => rank(a) - rank(b));
