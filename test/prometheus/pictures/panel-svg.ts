@@ -74,7 +74,7 @@ export function drawPanel(panel: DrawnPanel, box: Box, { fromS, toS, stepS }: Ti
       if (panel.isStacked) {
         const floor = yOf(0).toFixed(1);
         const area = `M${xOf(run[0]![0]).toFixed(1)},${floor} L${path} L${xOf(run.at(-1)![0]).toFixed(1)},${floor} Z`;
-        parts.push(`<path d="${area}" fill="${colorOf(index)}" fill-opacity="0.75"/>`);
+        parts.push(`<path d="${area}" fill="${colorOf(index)}"/>`);
       } else {
         parts.push(
           `<path d="M${path}" fill="none" stroke="${colorOf(index)}" stroke-width="2" stroke-linejoin="round" stroke-linecap="round"/>`,
