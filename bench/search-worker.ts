@@ -39,7 +39,8 @@ export function scoreSeed({ seed, preset, truths }: Job): Done {
 }
 
 process.on("message", (job: Job) => {
-  process.send?.(scoreSeed(job));
+  // With a callback: a parent that is gone meanwhile is no error of this process.
+  process.send?.(scoreSeed(job), undefined, undefined, () => undefined);
 });
 // The parent is gone.
 process.on("disconnect", () => process.exit());

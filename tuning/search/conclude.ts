@@ -3,7 +3,7 @@ import { diagnose } from "../diagnosis/diagnose";
 import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
 import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
-import { type Knee, kneeOf, spedUp } from "./model-knee";
+import { holdsFrom, type Knee, kneeOf, spedUp } from "./model-knee";
 import { quantileMsOf } from "./quantile-excess";
 import type { KneeTrial, SearchState } from "./search-state";
 
@@ -102,8 +102,18 @@ export function concludeSearch(state: SearchState): VariantOutcome {
       facts: state.options.facts,
       lawOf: state.options.lawOf ?? (() => null),
     }),
-    note: null,
+    note: lowLoadNote(holdsFrom(spedUp(system, Math.exp(logSpeed)), mode, slo, knee.value), state),
   };
+}
+
+/** That the SLO is missed at low loads, too; null when it is not. */
+function lowLoadNote(from: number | null, { options: { variant, mode, slo } }: SearchState): string | null {
+  if (from === null) return null;
+  const unit = mode === "users" ? "users" : "requests/s";
+  return (
+    `By the fitted model the SLO is missed below about ${from.toFixed(0)} ${unit}, too: there a request waits for a batch that does not ` +
+    `fill, until its queue delay of ${variant.queueDelayUs / 1000} ms is over, which leaves too little of the ${slo.boundMs} ms.`
+  );
 }
 
 /** Trials this far below the knee do not show it. */

@@ -103,6 +103,43 @@ export function kneeOf(
   };
 }
 
+/** Shares of the knee at which low loads are looked at, and where a miss there ends, relative. */
+const lowShares = [0.02, 0.05, 0.1, 0.2, 0.35, 0.55];
+const lowTolerance = 1.03;
+
+/**
+ * Lowest load from which on the SLO holds up to the knee; null when it holds at every lower one. At low loads requests may wait for a batch
+ * that does not fill, until their queue delay is over.
+ */
+export function holdsFrom(
+  system: ModelledSystem,
+  mode: LoadMode,
+  slo: Slo,
+  kneeValue: number,
+): number | null {
+  const misses = (value: number): boolean => {
+    const run = simulate(system.server, {
+      shape: withOverhead(shapeAt(mode, value), system.overheadMs),
+      seed: 7001,
+      warmupS: 1,
+      // Enough requests for the quantile, whatever the load.
+      measureS: Math.max(20, Math.min(400, 2000 / value)),
+      sloBoundMs: slo.boundMs,
+    });
+    return excessOfCounts([run], slo, system.overheadMs) > 0;
+  };
+  const missed = lowShares.filter((share) => misses(kneeValue * share)).at(-1);
+  if (missed === undefined) return null;
+  let low = kneeValue * missed;
+  let high = kneeValue * (lowShares.find((share) => share > missed) ?? 0.9);
+  while (high / low > lowTolerance && !(mode === "users" && high - low < 1)) {
+    const middle = Math.sqrt(low * high);
+    if (misses(middle)) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
 /** The root is known when its bracket is this narrow, or when the line through its ends moves by less than this. */
 const narrow = 1.0008;
 const atRest = 0.0003;

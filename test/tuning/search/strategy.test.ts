@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { catalogue, findVariant } from "../../../model-repo/catalogue";
-import { truthOf, truthOfUsers } from "../../../serving-model/truth";
+import { longRunMissShare, truthOf, truthOfUsers } from "../../../serving-model/truth";
 import { budgetFor } from "../../../tuning/search/budget";
 import type { TrialResult, TrialSpec } from "../../../tuning/trial";
 import { causes, search, serverOf, slo } from "./virtual-search";
@@ -137,5 +137,21 @@ describe("a search that cannot finish", () => {
     expect(outcome.sloRate!.estimate).toBeLessThanOrEqual(limit);
     expect(outcome.operatingRate).toBe(outcome.sloRate!.estimate);
     expect(outcome.note).toMatch(/not the limit/);
+  });
+});
+
+describe("a server that misses at low loads, too", () => {
+  it("is found at its upper limit, with a word about the lower one", () => {
+    // A request alone waits 97 of 100 ms for a batch that never fills.
+    const variant = { ...findVariant("tftrt_fp16_bs8_count4"), queueDelayUs: 97_000 };
+    const { outcome } = search(variant, { budget: budgetFor("quick", 2) });
+    const truth = truthOf(serverOf(variant), slo, { seeds: [1, 2], measureS: 30 })!;
+    expect(Math.abs(outcome.sloRate!.estimate / truth - 1)).toBeLessThan(0.03);
+    const from = Number(/below about (\d+) requests\/s/.exec(outcome.note!)![1]);
+    const holds = (ratePerS: number) =>
+      longRunMissShare(serverOf(variant), { kind: "poisson", ratePerS }, slo, { seeds: [1], measureS: 30 }) <=
+      0.05;
+    expect(holds(from * 1.2)).toBe(true);
+    expect(holds(from / 1.2)).toBe(false);
   });
 });
