@@ -22,12 +22,13 @@ interface Effort {
   readonly tolerance: number;
 }
 
-const longRun: Effort = { seeds: 12, measureS: 50, tolerance: 0.0015 };
+/** Windows are long: near the limit a queue takes a minute to fill, and short ones would flatter the server. */
+const longRun: Effort = { seeds: 6, measureS: 200, tolerance: 0.0015 };
 /** Where bad spells come seldom. */
-const varyingRun: Effort = { ...longRun, measureS: 120 };
+const varyingRun: Effort = { ...longRun, seeds: 9 };
 /** To compare changes: the same random numbers in all of them. */
 const comparing: Effort = { seeds: 2, measureS: 30, tolerance: 0.008 };
-const warmupS = 8;
+const warmupS = 10;
 const firstStep = 1.01;
 /** Gains that differ by less than this are the same. */
 const sameGain = 0.015;
@@ -40,7 +41,7 @@ export function trueRate(world: World, fromS: number, toS: number, truths: Truth
   const [from, to] = world.changesOverTime ? [tens(fromS), tens(toS)] : [0, 0];
   const known = truths.get(`${world.seed}:${from}-${to}`, () => {
     const effort = world.kind === "heavy-tail" || world.kind === "wander" ? varyingRun : longRun;
-    const rough = rateOf(world, from, to, { ...effort, measureS: 10 });
+    const rough = rateOf(world, from, to, { ...effort, measureS: 20, tolerance: 0.01 });
     return rough === null ? null : rateOf(world, from, to, effort, undefined, undefined, rough);
   });
   return known === null ? null : Math.min(known, world.offerablePerS);

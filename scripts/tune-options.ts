@@ -31,6 +31,7 @@ import {
   type ModelRunOptions,
   type RawModelRunOptions,
 } from "./model-options";
+import { complainAboutTarget } from "./target-options";
 
 /** Servers that run already. */
 export interface AddressOptions {
@@ -62,6 +63,8 @@ export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   readonly goalRatePerS: number | null;
   /** Configurations that nobody wrote down to measure at most, after the variants; 0: none. */
   readonly explore: number;
+  /** Wall minutes after which the sweep ends with what it has; null: no limit. */
+  readonly maxMinutes: number | null;
   readonly load: "poisson" | "constant" | "users";
   readonly effort: "quick" | "thorough";
   /** Number of load worker processes; null: chosen by the machine. */
@@ -102,6 +105,7 @@ const rules = {
   goalRate: { min: 0.001, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 1500" },
   maxRate: { min: 1, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 300" },
   explore: { min: 1, max: 20, integer: true, fix: "a whole number from 1 to 20" },
+  maxMinutes: { min: 0.1, max: 1e5, integer: false, fix: "wall minutes from 0.1, e.g. 10" },
   workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
   seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000, or auto" },
@@ -119,6 +123,7 @@ interface RawOptions extends RawStackRunOptions, RawModelRunOptions {
   slo?: Raw;
   goalRate?: Raw;
   explore?: Raw;
+  maxMinutes?: Raw;
   load?: Raw;
   quick?: true;
   thorough?: true;
@@ -208,6 +213,7 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
         "--explore [N]",
         `then look for a better configuration that nobody wrote down (batch size, instances, queue delay), and measure up to N (default: ${defaults.explore})`,
       )
+      .option("--max-minutes [N]", "end with the best answer so far after N minutes (default: no limit)")
       .option("--load [KIND]", `poisson, constant, or users as in the documents (default: ${defaults.load})`)
       .option("--quick", "few short trials (default)")
       .option("--thorough", "more and longer trials: narrower intervals")
@@ -244,40 +250,6 @@ function complainAboutStrangers(command: Command, complaints: Complaints): void 
   }
 }
 
-/** Options that go with a target, and those that exclude each other. */
-function complainAboutTarget(raw: RawOptions, complaints: Complaints): void {
-  const complain = (sentence: string): void => void complaints.list.push(sentence);
-  if (raw.variants !== undefined && raw.variantsFile !== undefined)
-    complain("--variants and --variants-file exclude each other: put all variants into the file");
-  if (raw.triton !== undefined && raw.stack !== undefined)
-    complain("--triton and --stack exclude each other: the stack's servers are found by its outputs");
-  const isRunning = raw.triton !== undefined || raw.stack !== undefined;
-  if (isRunning && raw.timeDilation !== undefined)
-    complain("--time-dilation is for the simulated T4: a real server runs in real time; leave it out");
-  if (raw.stack !== undefined) {
-    if (raw.workers !== undefined)
-      complain(
-        "--workers is for workers on this machine: pulumi config set loadWorkers N changes the stack's",
-      );
-    if (raw.images !== undefined)
-      complain(
-        "--images is for workers on this machine: the stack's send the images of their container image",
-      );
-    if (raw.variantsFile !== undefined)
-      complain("--variants-file is not for a stack: add variants to repositoryVariants in its configuration");
-  } else if (raw.yesProd !== undefined) {
-    complain("--yes-prod goes with --stack NAME");
-  }
-  for (const [option, given, fits, what] of [
-    ["--metrics", raw.metrics, raw.triton, "--triton HOST:PORT"],
-    ["--replicas", raw.replicas, raw.triton ?? raw.stack, "--triton HOST:PORT,HOST:PORT or --stack NAME"],
-    ["--max-rate", raw.maxRate, raw.triton ?? raw.stack, "--triton HOST:PORT or --stack NAME"],
-  ] as const) {
-    if (given !== undefined && fits === undefined)
-      complain(`${option} is for a running server: name one with ${what}`);
-  }
-}
-
 function readOptions(raw: RawOptions, knownVariants: readonly string[], complaints: Complaints): TuneOptions {
   const text = (value: Raw, option: string, example: string) => textOf(value, option, example, complaints);
   if (raw.quick && raw.thorough)
@@ -288,6 +260,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
   const triton = text(raw.triton, "--triton", "localhost:8001");
   const metrics = text(raw.metrics, "--metrics", "http://localhost:8002/metrics");
   const maxRate = text(raw.maxRate, "--max-rate", "300");
+  const maxMinutes = text(raw.maxMinutes, "--max-minutes", "10");
   const stack = text(raw.stack, "--stack", "dev");
   const replicas = text(raw.replicas, "--replicas", "1,2");
   complainAboutTarget(raw, complaints);
@@ -325,6 +298,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
     stack,
     yesProd: raw.yesProd ?? false,
     replicas: replicas === null ? null : countsOf(replicas, "--replicas", complaints),
+    maxMinutes: maxMinutes === null ? null : number(maxMinutes, "--max-minutes", rules.maxMinutes),
     maxRatePerS: maxRate === null ? null : number(maxRate, "--max-rate", rules.maxRate),
     slo: slo === null ? null : sloOf(slo, "--slo", complaints),
     goalRatePerS: goalRate === null ? null : number(goalRate, "--goal-rate", rules.goalRate),

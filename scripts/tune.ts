@@ -107,6 +107,7 @@ async function sweep(
           options: z.record(z.string(), z.json()).parse(options),
           price: prepared.price,
           cost: meter,
+          maxMinutes: options.maxMinutes,
           explore: options.explore,
           replicas: options.replicas,
           accuracy: accuracy.settings,

@@ -47,6 +47,8 @@ export interface TuneSettings {
   readonly replicas?: readonly number[] | null;
   /** Counts what the sweep costs and ends it at its limit. Default: nothing is paid for. */
   readonly cost?: CostMeter | null;
+  /** Wall minutes after which the sweep ends with what it has. Default: no limit. */
+  readonly maxMinutes?: number | null;
   /** Comparison of answers before speed counts. Default: none, and `notes` say why. */
   readonly accuracy?: AccuracySettings | null;
   /** Configurations that nobody wrote down to measure at most, after the variants. Default: 0. */
@@ -209,7 +211,7 @@ export async function tune(
         }
       },
       signal: hooks.signal,
-      reasonToStop: () => settings.cost?.reasonToStop() ?? null,
+      reasonToStop: () => settings.cost?.reasonToStop() ?? timeIsOver(startedAt, settings.maxMinutes ?? null),
     });
   const sweep = await restoring(target, notes, async () => {
     let swept = await sweepOf(settings.variants, 0);
@@ -252,6 +254,11 @@ export async function tune(
   const winner = winnerYaml(result);
   if (winner !== null) folder.writeRecommendation(winner);
   return result;
+}
+
+function timeIsOver(startedAt: Date, maxMinutes: number | null): string | null {
+  if (maxMinutes === null || Date.now() - startedAt.getTime() < maxMinutes * 60_000) return null;
+  return `the ${maxMinutes} minutes of --max-minutes are over`;
 }
 
 /** Runs trials on the target, with the images of a folder. */

@@ -25,6 +25,7 @@ const defaults: TuneOptions = {
   yesProd: false,
   replicas: null,
   maxRatePerS: null,
+  maxMinutes: null,
   maxCostUsd: 5,
   prices: null,
   yes: false,

@@ -50,6 +50,7 @@ const varyingTolerance = 0.1;
 /** Laws that fit nearly as well as the best one are as likely; their knees show how much the choice matters. */
 const goodMisfit = 1.6;
 const lawErrorAlone = 0.008;
+const steadyLawError = 0.005;
 /** A last trial this far from the estimate (ln of the speed) leaves open whether the server changed. */
 const unsettledBy = 0.03;
 /** Of a trial that says nothing. */
@@ -204,7 +205,13 @@ export class SearchState {
     if (matched === null) return;
     const estimate: SpeedEstimate =
       law === null
-        ? { ...steadyEstimate, standardError: Math.max(steadyEstimate.standardError, matched.standardError) }
+        ? {
+            ...steadyEstimate,
+            standardError: Math.hypot(
+              Math.max(steadyEstimate.standardError, matched.standardError),
+              steadyLawError,
+            ),
+          }
         : {
             ...steadyEstimate,
             trend: 0,

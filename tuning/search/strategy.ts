@@ -48,10 +48,10 @@ const clearMargin = 0.05;
 /** Bisection ends at a bracket this narrow, or after so many trials (beyond the budget: a wrong model must not end as an answer). */
 const bracketWidth = 1.05;
 const mostBisections = 10;
-/** After an invalid trial: so much less load. */
+/** After an invalid trial: so much less load, and twice as far back (in logarithms) after three in a row. */
 const retreat = 0.6;
 /** Invalid trials in a row after which the search ends. */
-const mostLost = 3;
+const mostLost = 4;
 /** The load generator's limit is known when what it could and could not offer differ by less than this factor. */
 const closeLimit = 1.15;
 
@@ -198,7 +198,9 @@ function nextValue(state: SearchState, tried: number): number {
 function offerable(state: SearchState): number {
   if (state.lostAt === Infinity) return Infinity;
   const offered = state.highestOffered;
-  return offered > 0 ? Math.sqrt(offered * state.lostAt) : state.lostAt * retreat;
+  return offered > 0
+    ? Math.sqrt(offered * state.lostAt)
+    : state.lostAt * retreat ** Math.max(1, state.lostInARow - 1);
 }
 
 /** Whether the load generator's limit is known closely, and the knee lies above it. */
