@@ -8,6 +8,8 @@ import { processTime } from "../loadgen/wake-timer";
 export const payload = Buffer.alloc(602_112 + 100, 7);
 export const IN_FLIGHT = 32;
 export const CONNECTIONS = 4;
+/** A load generator runs for minutes: what is measured is its steady state, after compilers have settled. */
+export const WARMUP_REQUESTS = 4000;
 
 /** CPU (user + system, this process) per request, and requests per second. */
 export async function cpuPerRequestMs(work: () => Promise<number>): Promise<{ cpuMs: number; perS: number }> {

@@ -10,6 +10,7 @@ import grpc
 
 IN_FLIGHT = 32
 CONNECTIONS = 4
+WARMUP = 1000
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 
 
@@ -39,7 +40,7 @@ def main():
     channels = [grpc.insecure_channel(address, options) for _ in range(CONNECTIONS)]
     # No serializers: the bytes go out as they are.
     calls = [channel.unary_unary(METHOD) for channel in channels]
-    flat_out(calls, payload, requests // 4)
+    flat_out(calls, payload, WARMUP)
     cpu, started = time.process_time(), time.monotonic()
     flat_out(calls, payload, requests)
     cpu, elapsed = time.process_time() - cpu, time.monotonic() - started

@@ -13,7 +13,7 @@ grpc.experimental.gevent.init_gevent()
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 REQUESTS = int(os.environ["BENCH_REQUESTS"])
-WARMUP = REQUESTS // 4
+WARMUP = 1000
 CONNECTIONS = 4
 with open(os.environ["BENCH_PAYLOAD"], "rb") as source:
     PAYLOAD = source.read()

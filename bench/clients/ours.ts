@@ -1,6 +1,6 @@
 /** Client process of bench/load.ts: one transport, flat out and then paced. Arguments: transport, host:port, requests, paced rate. */
 import { createTransport } from "../../loadgen/create-transport";
-import { CONNECTIONS, cpuPerRequestMs, flatOut, paced, payload } from "../load-work";
+import { CONNECTIONS, cpuPerRequestMs, flatOut, paced, payload, WARMUP_REQUESTS } from "../load-work";
 
 async function main(): Promise<void> {
   const [kind = "lean", address = "", requests = "2000", ratePerS = "500"] = process.argv.slice(2);
@@ -8,7 +8,7 @@ async function main(): Promise<void> {
     ...{ address, payloads: [payload], connections: CONNECTIONS },
   });
   await transport.connect();
-  await flatOut(transport, Math.ceil(Number(requests) / 4));
+  await flatOut(transport, WARMUP_REQUESTS);
   const { cpuMs, perS } = await cpuPerRequestMs(() => flatOut(transport, Number(requests)));
   const { maxRSS } = process.resourceUsage();
   const { lateness } = (await paced(transport, address, Number(ratePerS))).measured;

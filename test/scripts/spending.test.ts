@@ -39,11 +39,7 @@ describe("before a sweep starts", () => {
   it("has nothing to say where nothing is paid for by the hour", async () => {
     const none = { price: null, variants };
     expect(
-      await startSpending(
-        { maxCostUsd: 1, effort: "quick", yes: false, explore: 0 },
-        none,
-        () => undefined,
-      ),
+      await startSpending({ maxCostUsd: 1, effort: "quick", yes: false, explore: 0 }, none, () => undefined),
     ).toBeNull();
   });
 });
