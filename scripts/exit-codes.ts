@@ -48,4 +48,6 @@ export const exitCodeHelp = `Exit codes:
     3  no variant holds the SLO at any rate
     4  ended early; the result covers what was measured
     5  --goal-rate, or a promised rate, is not reached for sure
+    6  compare, replay: a variant is worse than before
+    7  compare --strict: no evidence that a variant is better than before
   130  interrupted; run the same command again to go on`;

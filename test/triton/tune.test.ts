@@ -169,7 +169,7 @@ describe("tune on a running Triton", () => {
       return run.stderr;
     };
     expect(await refused("--triton", address)).toMatch(
-      /has none of the documents' models.*\n.*--variants-file FILE:\n.*- \{ model: "Photo-Classifier.v2", maxBatchSize/,
+      /has none of the catalogue's models.*\n.*--variants-file FILE:\n.*- \{ model: "Photo-Classifier.v2", maxBatchSize/,
     );
     expect(await refused("--triton", address, "--variants", "original")).toMatch(
       /has no model for original: its repository has Photo-Classifier.v2, single, small/,
