@@ -1,5 +1,5 @@
 /**
- * The pictures of docs/how-the-number-is-made.md, from a sweep's results and from a scoreboard.
+ * The pictures and the table of docs/how-the-number-is-made.md, from a sweep's results and from a scoreboard.
  * Run: npx tsx bench/search-pictures.ts RESULTS-FOLDER VARIANT SCOREBOARD.json
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,7 @@ import { percentileMs } from "../serving-model/latency-bins";
 import { simulate } from "../serving-model/simulate";
 import { serviceLawFor } from "../serving-model/t4";
 import { readResult } from "../tuning/results/results-folder";
-import type { StrategyScore } from "./search-report";
+import { renderTable, type StrategyScore, withTable } from "./search-report";
 import { type Mark, picture } from "./svg";
 
 const [folder, variantName, scoreboard] = process.argv.slice(2);
@@ -20,6 +20,13 @@ const images = join(__dirname, "../docs/images");
 writeFileSync(join(images, "number-windows.svg"), windowsPicture());
 writeFileSync(join(images, "number-trials.svg"), trialsPicture(folder, variantName));
 writeFileSync(join(images, "number-scoreboard.svg"), scoreboardPicture(scoreboard));
+
+const document = join(__dirname, "../docs/how-the-number-is-made.md");
+writeFileSync(document, withTable(readFileSync(document, "utf8"), renderTable(strategiesOf(scoreboard))));
+
+function strategiesOf(file: string): StrategyScore[] {
+  return (JSON.parse(readFileSync(file, "utf8")) as { strategies: StrategyScore[] }).strategies;
+}
 
 /** The same load, measured again and again with windows of three lengths: what one of them says is luck. */
 function windowsPicture(): string {
@@ -133,7 +140,7 @@ function trialsPicture(from: string, name: string): string {
 
 /** Load spent against rates that do not hold. */
 function scoreboardPicture(file: string): string {
-  const { strategies } = JSON.parse(readFileSync(file, "utf8")) as { strategies: StrategyScore[] };
+  const strategies = strategiesOf(file);
   const short = ["this project", "30 s, point percentile", "30 s, binomial test", "three stable windows"];
   const most = Math.max(...strategies.map(({ meanMeasuredS }) => meanMeasuredS));
   return picture(

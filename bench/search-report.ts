@@ -53,6 +53,14 @@ export function renderTable(rows: readonly StrategyScore[]): string {
   ].join("\n");
 }
 
+/** A text with the table between its two markers. */
+export function withTable(text: string, table: string): string {
+  const [start, end] = ["<!-- scoreboard -->", "<!-- /scoreboard -->"];
+  const [from, to] = [text.indexOf(start), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`The text has no ${start} ... ${end} for the table.`);
+  return `${text.slice(0, from + start.length)}\n${table}\n${text.slice(to)}`;
+}
+
 /** One strategy by kind of world. */
 export function renderKinds(scores: readonly Score[], strategy: string): string {
   const own = scores.filter((score) => score.strategy === strategy);

@@ -69,6 +69,11 @@ export function renderMethod(result: Result): Html {
       "Cause",
       "The resource whose 10 % relief raises the predicted SLO rate most. Busy shares are shown as evidence; they are not the rule.",
     ],
+    [
+      "How far to trust it",
+      "npm run bench:search puts the search to the test on simulated servers whose true rate is known, beside three methods in common " +
+        "use; docs/how-the-number-is-made.md shows how often each was wrong, and how much load each took.",
+    ],
   ];
   return html`<section aria-labelledby="method">
     <h2 id="method">How the number is made</h2>
