@@ -13,6 +13,8 @@ export interface TrialBracket {
   readonly missed: number;
   /** Highest load that was tried; 0 when there is none. */
   readonly highest: number;
+  /** Lowest load that was tried; Infinity when there is none. */
+  readonly lowest: number;
 }
 
 /** ln(quantile / bound) from which a miss is no matter of chance: a tenth over the bound. */
@@ -30,27 +32,30 @@ export function bracketOf(state: SearchState): TrialBracket {
     clearlyHeld: highestOf(below.filter(({ judged }) => judged.verdict === "pass")),
     missed,
     highest: highestOf(state.kneeTrials),
+    lowest: Math.min(...state.kneeTrials.map(({ value }) => value)),
   };
 }
 
 /** The knee may lie this far outside the trials' bracket by chance: the trials are short, and the model averages over them. */
 export const steadyTolerance = 0.04;
 
-/** A knee this far above every trial has not been seen by any. */
+/** A knee this far above or below every trial has not been seen by any. */
 const unseen = 1.08;
 
 /**
  * Whether the model's knee contradicts the trials, lies where no trial has been, or there is none.
  * @param tolerance how far the knee may lie outside the trials' bracket by chance, relative
  */
-export function contradicts(
-  kneeValue: number | null,
-  { clearlyHeld, missed, highest }: TrialBracket,
-  tolerance: number,
-): boolean {
-  if (kneeValue === null) return true;
+export function contradicts(kneeValue: number | null, bracket: TrialBracket, tolerance: number): boolean {
+  const { clearlyHeld, missed, highest } = bracket;
+  if (kneeValue === null || liesBelowAllTrials(kneeValue, bracket)) return true;
   if (kneeValue > highest * unseen) return true;
   return kneeValue > missed * (1 + tolerance) || kneeValue < clearlyHeld * (1 - tolerance);
+}
+
+/** Whether all trials were made well above the model's knee: then none of them says where below it lies. */
+export function liesBelowAllTrials(kneeValue: number, { lowest }: TrialBracket): boolean {
+  return lowest < Infinity && kneeValue * unseen < lowest;
 }
 
 /** Load that the load generator cannot offer, as far as is known; Infinity when no limit is known. */

@@ -59,8 +59,8 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     return nothing(`No trial of ${variant.name} near its limit was valid: there is only a prediction.`);
   }
   const bracket = bracketOf(state);
-  if (contradicts(state.kneeValue, bracket, state.tolerance) && !limitedByClient(state))
-    return bracketed(state, bracket, base);
+  const isWrong = state.overruled || contradicts(state.kneeValue, bracket, state.tolerance);
+  if (isWrong && !limitedByClient(state)) return bracketed(state, bracket, base);
   if (estimate === null || system === null) return nothing(noRate(state));
   const logSpeed = estimate.logSpeed;
   const at = (speed: number, guess: number): Knee | null =>

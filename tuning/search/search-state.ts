@@ -86,6 +86,8 @@ export class SearchState {
   change: Change | null = null;
   /** Load of the knee by the current estimate; null when the model has none. */
   kneeValue: number | null = null;
+  /** The model's knee was so far from all trials that they alone have the answer. */
+  overruled = false;
   spentS = 0;
   /** Trials that stayed invalid, in a row and altogether. */
   lostInARow = 0;

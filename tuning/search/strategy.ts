@@ -7,7 +7,7 @@ import type { Variant } from "../../model-repo/variant";
 import type { ServiceLaw } from "../../serving-model/service-law";
 import { SearchStopped, type SearchStrategy, type SystemFacts } from "../outcome";
 import type { Slo, TrialResult, TrialSpec } from "../trial";
-import { bracketOf, contradicts, offerableLimit } from "./bracket";
+import { bracketOf, contradicts, liesBelowAllTrials, offerableLimit } from "./bracket";
 import type { SearchBudget } from "./budget";
 import { concludeSearch, intervalOf } from "./conclude";
 import { type LoadMode, shapeAt } from "./load-axis";
@@ -146,7 +146,9 @@ function* bisect(state: SearchState): Trials {
   for (let tried = 0; tried < mostBisections; tried++) {
     const bracket = bracketOf(state);
     const { held, missed, highest } = bracket;
-    if (!contradicts(state.kneeValue, bracket, state.tolerance) || missed / held < bracketWidth) return;
+    if (state.kneeValue !== null && liesBelowAllTrials(state.kneeValue, bracket)) state.overruled = true;
+    const isWrong = state.overruled || contradicts(state.kneeValue, bracket, state.tolerance);
+    if (!isWrong || missed / held < bracketWidth) return;
     const value =
       missed === Infinity
         ? Math.max(highest * 2, probedRate(state) / 2)
