@@ -1,7 +1,8 @@
 /** Command line of `npm run convert`. Pure. */
-import { Command, CommanderError } from "commander";
+import { Command } from "commander";
 import { defaultOnnxFolder } from "../model-repo/onnx-models";
-import { Complaints, numberOf, textOf, type Raw } from "./option-values";
+import { parseCommandLine, type CommandLine } from "./command-line";
+import { type Complaints, numberOf, textOf, type Raw } from "./option-values";
 
 export type ConvertOptions =
   | { readonly kind: "local"; readonly folder: string; readonly withResnet50: boolean }
@@ -12,10 +13,7 @@ export type ConvertOptions =
       readonly everyS: number;
     };
 
-export type ConvertCommandLine =
-  | { readonly kind: "run"; readonly options: ConvertOptions }
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "invalid"; readonly errors: readonly string[] };
+export type ConvertCommandLine = CommandLine<ConvertOptions>;
 
 interface RawOptions {
   local?: true;
@@ -35,7 +33,6 @@ Exit codes:
 
 /** Parses the words after `convert`. */
 export function parseConvertCommandLine(words: readonly string[]): ConvertCommandLine {
-  let help = "";
   const command = new Command("convert")
     .description(
       "Makes models that can be served.\n" +
@@ -51,18 +48,10 @@ export function parseConvertCommandLine(words: readonly string[]): ConvertComman
     .option("--stack [NAME]", "convert on the machine of this Pulumi stack")
     .option("--every [SECONDS]", "with --stack: how often to look (default: 10)")
     .addHelpText("after", exitCodeHelp)
-    .configureHelp({ optionTerm: (option) => option.flags.replace("[", "<").replace("]", ">") })
-    .exitOverride()
-    .configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} });
-  try {
-    command.parse(words, { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? { kind: "help", text: help } : { kind: "invalid", errors: [error.message] };
-  }
-  const complaints = new Complaints();
-  const options = readOptions(command.opts<RawOptions>(), complaints);
-  return complaints.list.length > 0 ? { kind: "invalid", errors: complaints.list } : { kind: "run", options };
+    .configureHelp({ optionTerm: (option) => option.flags.replace("[", "<").replace("]", ">") });
+  return parseCommandLine(command, words, (complaints) =>
+    readOptions(command.opts<RawOptions>(), complaints),
+  );
 }
 
 function readOptions(raw: RawOptions, complaints: Complaints): ConvertOptions {

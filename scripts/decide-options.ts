@@ -1,6 +1,7 @@
 /** Command line of `npm run decide`. Pure. */
-import { Command, CommanderError } from "commander";
-import { Complaints, numberOf, textOf, type NumberRule, type Raw } from "./option-values";
+import { Command } from "commander";
+import { parseCommandLine, type CommandLine } from "./command-line";
+import { type Complaints, numberOf, textOf, type NumberRule, type Raw } from "./option-values";
 
 export interface DecideOptions {
   /** Results folder; null: the newest finished one in `results/`. */
@@ -17,10 +18,7 @@ export interface DecideOptions {
   readonly spot: boolean;
 }
 
-export type DecideCommandLine =
-  | { readonly kind: "run"; readonly options: DecideOptions }
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "invalid"; readonly errors: readonly string[] };
+export type DecideCommandLine = CommandLine<DecideOptions>;
 
 const defaults = { spare: "1", margin: "10", machine: "n1-standard-8", gpu: "nvidia-tesla-t4" } as const;
 
@@ -42,7 +40,6 @@ interface RawOptions {
 
 /** Parses the words after `decide`. */
 export function parseDecideCommandLine(words: readonly string[]): DecideCommandLine {
-  let help = "";
   const command = new Command("decide")
     .description(
       "Says how many replicas of which variant serve a load, what they cost, and when to scale.\n" +
@@ -62,18 +59,10 @@ export function parseDecideCommandLine(words: readonly string[]): DecideCommandL
     .option("--gpu [TYPE]", `accelerator type of a serving node (default: ${defaults.gpu})`)
     .option("--region [NAME]", "region for the prices (default: the price table's)")
     .option("--spot", "spot prices")
-    .configureHelp({ optionTerm: (option) => option.flags.replace("[", "<").replace("]", ">") })
-    .exitOverride()
-    .configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} });
-  try {
-    command.parse(words, { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? { kind: "help", text: help } : { kind: "invalid", errors: [error.message] };
-  }
-  const complaints = new Complaints();
-  const options = readOptions(command.opts<RawOptions>(), command.args[0] ?? null, complaints);
-  return complaints.list.length > 0 ? { kind: "invalid", errors: complaints.list } : { kind: "run", options };
+    .configureHelp({ optionTerm: (option) => option.flags.replace("[", "<").replace("]", ">") });
+  return parseCommandLine(command, words, (complaints) =>
+    readOptions(command.opts<RawOptions>(), command.args[0] ?? null, complaints),
+  );
 }
 
 function readOptions(raw: RawOptions, folder: string | null, complaints: Complaints): DecideOptions {

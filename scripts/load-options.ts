@@ -1,12 +1,21 @@
 /** Command line of `npm run load`. Pure: words in, options, help or complaints out; it touches no file and never exits. */
-import { Command, CommanderError, Option } from "commander";
 import type { Arrivals, LoadProfile } from "../loadgen/load-profile";
 import type { StopRule } from "../loadgen/stop-rule";
 import { didYouMean } from "../model-repo/nearest-name";
 import type { Slo } from "../tuning/trial";
+import { complainAboutStrangers, parseCommandLine, type CommandLine } from "./command-line";
 import { loadCommand, type RawLoadOptions } from "./load-help";
 import { arrivalKinds, rampOf, rangeOf, secondsOf, stepsOf, stopRuleOf } from "./load-values";
-import { Complaints, numberOf, sloOf, textOf, wordOf, type NumberRule, type Raw } from "./option-values";
+import {
+  commonRules,
+  type Complaints,
+  numberOf,
+  sloOf,
+  textOf,
+  wordOf,
+  type NumberRule,
+  type Raw,
+} from "./option-values";
 
 /** Where the requests go. */
 export type LoadTarget =
@@ -52,10 +61,7 @@ export interface LoadOptions {
   readonly csv: string | null;
 }
 
-export type LoadCommandLine =
-  | { readonly kind: "run"; readonly options: LoadOptions }
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "invalid"; readonly errors: readonly string[] };
+export type LoadCommandLine = CommandLine<LoadOptions>;
 
 const rules = {
   rate: { min: 0.001, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 400" },
@@ -65,8 +71,7 @@ const rules = {
   samples: { min: 1, max: 1e9, integer: true, fix: "a whole number of requests, e.g. 200" },
   maxInFlight: { min: 1, max: 1e6, integer: true, fix: "a whole number of requests, e.g. 1000" },
   connections: { min: 1, max: 1000, integer: true, fix: "a whole number from 1 to 1000" },
-  workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
-  seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
+  ...commonRules,
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000" },
 } satisfies Record<string, NumberRule>;
 
@@ -83,30 +88,10 @@ export function parseLoadCommandLine(
   knownVariants: readonly string[],
 ): LoadCommandLine {
   const command = loadCommand(knownVariants);
-  let help = "";
-  command.exitOverride().configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} });
-  try {
-    command.parse(words, { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? { kind: "help", text: help } : { kind: "invalid", errors: [error.message] };
-  }
-  const complaints = new Complaints();
-  complainAboutStrangers(command, complaints);
-  const options = new Reader(command.opts<RawLoadOptions>(), knownVariants, complaints).read();
-  return complaints.list.length > 0 ? { kind: "invalid", errors: complaints.list } : { kind: "run", options };
-}
-
-function complainAboutStrangers(command: Command, complaints: Complaints): void {
-  const known = command.options.map((option: Option) => option.long ?? "");
-  for (const word of command.args) {
-    const name = word.split("=")[0] ?? word;
-    complaints.list.push(
-      word.startsWith("-")
-        ? `unknown option ${name}${didYouMean(name, known)} See --help.`
-        : `unexpected word "${word}": every value follows its option. See --help.`,
-    );
-  }
+  return parseCommandLine(command, words, (complaints) => {
+    complainAboutStrangers(command, complaints);
+    return new Reader(command.opts<RawLoadOptions>(), knownVariants, complaints).read();
+  });
 }
 
 class Reader {

@@ -34,6 +34,12 @@ export interface NumberRule {
   readonly fix: string;
 }
 
+/** Rules of options that several commands have. */
+export const commonRules = {
+  workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
+  seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
+} satisfies Record<string, NumberRule>;
+
 /** A plain decimal number within a range. */
 export function numberOf(
   text: string,

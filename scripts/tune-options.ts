@@ -1,12 +1,13 @@
 /** Command line of `npm run tune`. Pure: words in, options, help or complaints out; it touches no file and never exits. */
-import { Command, CommanderError, Option } from "commander";
-import { didYouMean } from "../model-repo/nearest-name";
+import { Command, type Option } from "commander";
 import { DEFAULT_MAX_RATE_PER_S } from "../targets/limited-load";
 import type { Slo } from "../tuning/trial";
+import { complainAboutStrangers, parseCommandLine, type CommandLine } from "./command-line";
 import { exitCodeHelp } from "./exit-codes";
 import {
   addressesOf,
-  Complaints,
+  commonRules,
+  type Complaints,
   namesOf,
   numberOf,
   switchOrNumberOf,
@@ -31,7 +32,7 @@ import {
   type ModelRunOptions,
   type RawModelRunOptions,
 } from "./model-options";
-import { complainAboutTarget } from "./target-options";
+import { complainAboutTarget, type RawTargetOptions } from "./target-options";
 
 /** Servers that run already. */
 export interface AddressOptions {
@@ -83,10 +84,7 @@ export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   readonly json: boolean;
 }
 
-export type TuneCommandLine =
-  | { readonly kind: "run"; readonly options: TuneOptions }
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "invalid"; readonly errors: readonly string[] };
+export type TuneCommandLine = CommandLine<TuneOptions>;
 
 /** Where neither the command line nor the target has one. */
 export const defaultSlo: Slo = { quantile: 0.95, boundMs: 100 };
@@ -106,20 +104,11 @@ const rules = {
   maxRate: { min: 1, max: 1e6, integer: false, fix: "a rate in requests per second, e.g. 300" },
   explore: { min: 1, max: 20, integer: true, fix: "a whole number from 1 to 20" },
   maxMinutes: { min: 0.1, max: 1e5, integer: false, fix: "wall minutes from 0.1, e.g. 10" },
-  workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
-  seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
+  ...commonRules,
   timeDilation: { min: 1, max: 1000, integer: false, fix: "a factor from 1 to 1000, or auto" },
 } satisfies Record<string, NumberRule>;
 
-interface RawOptions extends RawStackRunOptions, RawModelRunOptions {
-  variants?: Raw;
-  variantsFile?: Raw;
-  triton?: Raw;
-  metrics?: Raw;
-  maxRate?: Raw;
-  stack?: Raw;
-  yesProd?: true;
-  replicas?: Raw;
+interface RawOptions extends RawTargetOptions, RawStackRunOptions, RawModelRunOptions {
   slo?: Raw;
   goalRate?: Raw;
   explore?: Raw;
@@ -127,12 +116,9 @@ interface RawOptions extends RawStackRunOptions, RawModelRunOptions {
   load?: Raw;
   quick?: true;
   thorough?: true;
-  workers?: Raw;
   seed?: Raw;
   out?: Raw;
   resume?: true;
-  images?: Raw;
-  timeDilation?: Raw;
   transport?: Raw;
   json?: true;
 }
@@ -147,18 +133,10 @@ export function parseTuneCommandLine(
   name: "tune" | "preflight" = "tune",
 ): TuneCommandLine {
   const command = tuneCommand(knownVariants, name);
-  let help = "";
-  command.exitOverride().configureOutput({ writeOut: (text) => (help += text), writeErr: () => {} });
-  try {
-    command.parse(words, { from: "user" });
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    return error.exitCode === 0 ? { kind: "help", text: help } : { kind: "invalid", errors: [error.message] };
-  }
-  const complaints = new Complaints();
-  complainAboutStrangers(command, complaints);
-  const options = readOptions(command.opts<RawOptions>(), knownVariants, complaints);
-  return complaints.list.length > 0 ? { kind: "invalid", errors: complaints.list } : { kind: "run", options };
+  return parseCommandLine(command, words, (complaints) => {
+    complainAboutStrangers(command, complaints);
+    return readOptions(command.opts<RawOptions>(), knownVariants, complaints);
+  });
 }
 
 const descriptions = {
@@ -235,19 +213,6 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
       .allowUnknownOption()
       .allowExcessArguments(),
   );
-}
-
-function complainAboutStrangers(command: Command, complaints: Complaints): void {
-  const known = command.options.map((option) => option.long ?? "");
-  for (const [index, word] of command.args.entries()) {
-    const before = command.args[index - 1] ?? "";
-    if (word.startsWith("-")) {
-      const name = word.split("=")[0] ?? word;
-      complaints.list.push(`unknown option ${name}${didYouMean(name, known)} See --help.`);
-    } else if (!before.startsWith("-")) {
-      complaints.list.push(`unexpected word "${word}": every value follows its option. See --help.`);
-    }
-  }
 }
 
 function readOptions(raw: RawOptions, knownVariants: readonly string[], complaints: Complaints): TuneOptions {

@@ -5,23 +5,18 @@ import type { HistoryStore, RunSummary } from "../history/history-store";
 import type { LoadSecond, RecordedSecond } from "../history/load-second";
 import type { RecorderListener } from "../history/run-recorder";
 import type { LoadChange, LoadResult, LoadSpec } from "../load-spec";
+import type { Heartbeat } from "../protocol";
 
 /** A console that does not read is let go when this much waits for it, bytes; it comes back and gets a new snapshot. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 const WORKERS_EVERY_MS = 1000;
 
 /** A worker as the console's table shows it. */
-interface ShownWorker {
+interface ShownWorker extends Omit<Heartbeat, "runId"> {
   readonly name: string;
   readonly cores: number;
   /** `sending` while it takes part in a measurement. */
   readonly state: "idle" | "sending";
-  readonly inFlight: number;
-  readonly latenessP99Ms: number;
-  readonly loopDelayP99Ms: number;
-  readonly cpuShare: number;
-  readonly wireMbPerS: number;
-  readonly rssMb: number;
 }
 
 /** What a console gets when it comes: everything it needs to look as if it had always been there (locust#2540). */

@@ -1,36 +1,15 @@
 /** Parts of convert: GPU types, and the Python environment of convert on this machine. */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { computeCapability, gpuMismatch } from "../../scripts/conversion/compute-capability";
 import { PythonError, pythonWith } from "../../scripts/python-environment";
+import { useFakeTools } from "./fake-tools";
 
 const checkout = resolve(__dirname, "..", "..");
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "convert-"));
-  const made = folder;
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  mkdirSync(join(folder, "bin"));
-});
+const fake = useFakeTools();
 
-function tool(name: string, body: string): void {
-  const file = join(folder, "bin", name);
-  writeFileSync(file, `#!/bin/bash\nW=${folder}\n${body}\n`);
-  chmodSync(file, 0o755);
-}
-
-const calls = () => readFileSync(join(folder, "calls"), "utf8").split("\n");
+const calls = () => readFileSync(join(fake.folder, "calls"), "utf8").split("\n");
 
 describe("GPU types", () => {
   it("match by compute capability, or by name when it is not known", () => {
@@ -56,8 +35,8 @@ describe("GPU types", () => {
 describe("Python environment", () => {
   /** A Python of this version whose venv and pip do as they are told. */
   function python(version: string, pip = ":"): NodeJS.ProcessEnv {
-    tool("pip", `echo "pip $*" >> "$W/calls"\n${pip}`);
-    tool(
+    fake.tool("pip", `echo "pip $*" >> "$W/calls"\n${pip}`);
+    fake.tool(
       "python3",
       `echo "python3 $*" >> "$W/calls"
 case "$*" in
@@ -67,9 +46,9 @@ esac`,
     );
     return {
       ...process.env,
-      PATH: `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
+      PATH: `${join(fake.folder, "bin")}${delimiter}${process.env.PATH}`,
       PYTHON: "python3",
-      TRITON_SLO_TOOLS_CACHE: join(folder, "cache"),
+      TRITON_SLO_TOOLS_CACHE: join(fake.folder, "cache"),
     };
   }
 
@@ -92,7 +71,7 @@ esac`,
     await expect(pythonWith("local", () => {}, env)).rejects.toThrow(
       /cannot be made: .*DO NOT MATCH THE HASHES/,
     );
-    expect(readdirSync(join(folder, "cache"))).toEqual([]);
+    expect(readdirSync(join(fake.folder, "cache"))).toEqual([]);
   });
 
   it.each(["3.9.18", "3.13.0", "2.7.18"])("is not made with Python %s", async (version) => {

@@ -1,27 +1,15 @@
 /** convert on a stack, against stand-ins for pulumi and gcloud. */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { delimiter, join, resolve } from "node:path";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { findVariant } from "../../model-repo/catalogue";
 import type { StackOutputs } from "../../stack/outputs";
+import { useFakeTools } from "./fake-tools";
 
 const checkout = resolve(__dirname, "..", "..");
 const tsx = join(checkout, "node_modules", "tsx", "dist", "cli.mjs");
-let folder: string;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "convert-"));
-  const made = folder;
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  mkdirSync(join(folder, "bin"));
-});
-
-function tool(name: string, body: string): void {
-  const file = join(folder, "bin", name);
-  writeFileSync(file, `#!/bin/bash\nW=${folder}\n${body}\n`);
-  chmodSync(file, 0o755);
-}
+const fake = useFakeTools();
 
 const variants = [
   findVariant("original"),
@@ -84,12 +72,12 @@ function world({
   start = "",
   ...more
 }: World): void {
-  writeFileSync(join(folder, "outputs.json"), JSON.stringify(more.outputs ?? outputs()));
-  tool("pulumi", '[ "$*" = "stack output --json --stack dev" ] && cat "$W/outputs.json"');
-  writeFileSync(join(folder, "status"), status);
-  writeFileSync(join(folder, "serial"), "");
-  steps.forEach((step, index) => writeFileSync(join(folder, `step-${index + 1}`), step));
-  tool(
+  writeFileSync(join(fake.folder, "outputs.json"), JSON.stringify(more.outputs ?? outputs()));
+  fake.tool("pulumi", '[ "$*" = "stack output --json --stack dev" ] && cat "$W/outputs.json"');
+  writeFileSync(join(fake.folder, "status"), status);
+  writeFileSync(join(fake.folder, "serial"), "");
+  steps.forEach((step, index) => writeFileSync(join(fake.folder, `step-${index + 1}`), step));
+  fake.tool(
     "gcloud",
     `${helpers}
 echo "$*" >> "$W/calls"
@@ -117,7 +105,7 @@ esac`,
 
 function convert(
   words: string[] = [],
-  path = `${join(folder, "bin")}${delimiter}${process.env.PATH}`,
+  path = `${join(fake.folder, "bin")}${delimiter}${process.env.PATH}`,
 ): Promise<{ code: number; out: string; err: string }> {
   const env = { ...process.env, PATH: path };
   return new Promise((done) => {
@@ -130,13 +118,13 @@ function convert(
       "0.05",
       ...words,
     ];
-    execFile(process.execPath, command, { cwd: folder, env, timeout: 60_000 }, (error, out, err) => {
+    execFile(process.execPath, command, { cwd: fake.folder, env, timeout: 60_000 }, (error, out, err) => {
       done({ code: error === null ? 0 : ((error.code as number | undefined) ?? -1), out, err });
     });
   });
 }
 
-const calls = () => readFileSync(join(folder, "calls"), "utf8").split("\n");
+const calls = () => readFileSync(join(fake.folder, "calls"), "utf8").split("\n");
 const starts = () => calls().filter((call) => call.includes("instances start")).length;
 const everything =
   "manifest original; manifest tftrt_fp16_bs64; status succeeded 'all done'; machine TERMINATED";
@@ -166,9 +154,9 @@ describe("convert --stack", () => {
   it("follows a machine that is running, and does not take the last run's status for this one's", async () => {
     // The first two looks come before it is followed.
     world({ status: "RUNNING", steps: ["", "", "", "status running 'convert original'", everything] });
-    mkdirSync(join(folder, "objects", "conversion"), { recursive: true });
+    mkdirSync(join(fake.folder, "objects", "conversion"), { recursive: true });
     const stale = { state: "succeeded", step: "all done", failed: [], log: "l", at: "yesterday" };
-    writeFileSync(join(folder, "objects", "conversion", "status.json"), JSON.stringify(stale));
+    writeFileSync(join(fake.folder, "objects", "conversion", "status.json"), JSON.stringify(stale));
     const { code, out } = await convert();
     expect(code).toBe(0);
     expect(out).toContain("is running already");
@@ -183,8 +171,8 @@ describe("convert --stack", () => {
     expect(resumed.code).toBe(0);
     expect(resumed.out).toContain('stopped at "convert original"; starting it again (1 of 3)');
     expect(starts()).toBe(2);
-    rmSync(join(folder, "n"));
-    rmSync(join(folder, "calls"));
+    rmSync(join(fake.folder, "n"));
+    rmSync(join(fake.folder, "calls"));
     world({ steps: Array.from({ length: 12 }, () => gone) });
     const lost = await convert();
     expect(lost.code).toBe(2);
@@ -252,9 +240,9 @@ describe("convert --stack", () => {
 
   it("says that gcloud is missing", async () => {
     world({});
-    rmSync(join(folder, "bin", "gcloud"));
-    tool("pulumi", 'echo "$(< "$W/outputs.json")"');
-    const { code, err } = await convert([], join(folder, "bin"));
+    rmSync(join(fake.folder, "bin", "gcloud"));
+    fake.tool("pulumi", 'echo "$(< "$W/outputs.json")"');
+    const { code, err } = await convert([], join(fake.folder, "bin"));
     expect(code).toBe(2);
     expect(err).toContain("--stack needs gcloud");
   });
