@@ -181,8 +181,13 @@ async function play(scenario: Scenario, name: string, server: Subject): Promise<
       await sleep(50);
     }
   }
-  for (const [index, images] of sizesOf(scenario.requests).entries())
+  const sizes = sizesOf(scenario.requests);
+  const isMixed = new Set(sizes).size > 1;
+  for (const [index, images] of sizes.entries()) {
     pending.push(inferSmall(server.client, index, images, name));
+    // Sent together they may come in any order, which matters where they differ. All are there long before the queue delay is over.
+    if (isMixed) await sleep(5);
+  }
   await Promise.all(pending);
   return Object.fromEntries(await batchesOf(server, name));
 }
