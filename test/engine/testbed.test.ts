@@ -8,7 +8,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { startCluster, type Cluster } from "./cluster/cluster";
 import { requireTool } from "../../tools/cache";
 import { toolNamed } from "../../tools/catalogue";
-import { Program, freePorts, until } from "./cluster/program";
+import { Program, until } from "./cluster/program";
+import { freePorts } from "../free-ports";
 
 let dir: string | undefined;
 let cluster: Cluster | undefined;

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { requireTool } from "../../../tools/cache";
 import { toolNamed } from "../../../tools/catalogue";
 import { KubeApi } from "./kube-api";
-import { Program, freePorts, until } from "./program";
+import { Program, until } from "./program";
+import { freePorts } from "../../free-ports";
 
 /** Containers whose logs tests may set. */
 const loggedContainers = ["triton", "nvidia-driver-installer"];

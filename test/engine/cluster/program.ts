@@ -1,7 +1,6 @@
 /** Runs a program that must not outlive the test, however the test ends. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { openSync, readFileSync, closeSync } from "node:fs";
-import { createServer } from "node:net";
 
 /**
  * The shell holds a pipe from this process. When the pipe closes, because we said so or because this process was killed,
@@ -82,23 +81,6 @@ export class Program {
   kill(): void {
     if (!this.ended && this.child.pid !== undefined) process.kill(-this.child.pid, "SIGKILL");
   }
-}
-
-/** Free TCP ports on loopback, all different. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-          const server = createServer().once("error", reject);
-          server.listen(0, "127.0.0.1", () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
 
 /**

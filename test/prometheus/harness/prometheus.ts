@@ -3,7 +3,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { requireTool } from "../../../tools/cache";
 import { toolNamed } from "../../../tools/catalogue";
-import { freePorts, Program, until } from "../../engine/cluster/program";
+import { Program, until } from "../../engine/cluster/program";
+import { freePorts } from "../../free-ports";
 
 /** One series of an instant query. */
 export interface Series {

@@ -4,7 +4,8 @@
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { join, resolve } from "node:path";
-import { freePorts, until } from "../../engine/cluster/program";
+import { until } from "../../engine/cluster/program";
+import { freePorts } from "../../free-ports";
 import { TritonServer } from "./triton-server";
 
 const checkout = resolve(__dirname, "..", "..", "..");

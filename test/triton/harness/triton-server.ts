@@ -1,9 +1,9 @@
 /** A real tritonserver as a child process on free loopback ports. */
 import { spawn, type ChildProcess } from "node:child_process";
-import { createServer } from "node:net";
 import { KserveClient } from "../../../kserve/client";
 import { inRealTime } from "./real-time";
 import { buildStandIns, tritonProgram } from "./stand-ins";
+import { freePorts } from "../../free-ports";
 
 export interface TritonServerOptions {
   readonly repository: string;
@@ -148,20 +148,4 @@ function answers(url: string): Promise<boolean> {
     (response) => response.ok,
     () => false,
   );
-}
-
-/** Ports that were free a moment ago. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject).listen(0, "127.0.0.1", resolve);
-      });
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as { port: number }).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
