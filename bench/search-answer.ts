@@ -1,6 +1,7 @@
 /** What a sweep of any strategy answers, and how it is scored. */
 import type { Diagnosis } from "../tuning/outcome";
-import { isRightMove, rightDiagnosis, trueRate, type TruthCache } from "./search-truth";
+import type { TruthCache } from "./search-cache";
+import { isRightMove, rightDiagnosis, trueRate } from "./search-truth";
 import type { World, WorldKind } from "./search-worlds";
 
 /** Between two trials, model seconds: results are read, the next load is set up. */

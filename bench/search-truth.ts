@@ -1,12 +1,12 @@
-/** What is true of a random server: its SLO rate by long seeded runs, what limits it, and which change gains most. Cached in a file. */
-import { readFileSync, writeFileSync } from "node:fs";
+/** What is true of a random server: its SLO rate by long seeded runs, what limits it, and which change gains most. Cached. */
 import { capacityPerS } from "../serving-model/truth";
 import { simulate, type SimulatedServer } from "../serving-model/simulate";
-import { candidatesOf, worthwhileGain } from "../tuning/diagnosis/moves";
+import { candidatesOf, worthwhileGain } from "../tuning/diagnosis/candidates";
 import { relievedSystems } from "../tuning/diagnosis/relief";
 import { causeOf } from "../tuning/diagnosis/cause";
 import type { ModelledSystem } from "../tuning/search/model-knee";
 import type { Cause } from "../tuning/trial";
+import type { TruthCache } from "./search-cache";
 import type { ServerChange, World } from "./search-worlds";
 
 /** What a right diagnosis may say; equal gains are equally right. */
@@ -178,70 +178,4 @@ function reasonsOf(world: World): RightDiagnosis {
 
 export function isRightMove(change: string, { moves }: RightDiagnosis): boolean {
   return moves.some((right) => change === right || (right === replicaName && change.startsWith(replicaName)));
-}
-
-/** Truths by key, kept in a file as long as the code that they follow from is the same. */
-export class TruthCache {
-  private readonly known = new Map<string, unknown>();
-  private added: (readonly [string, unknown])[] = [];
-
-  /**
-   * @param path null: nothing is kept
-   * @param tag of the code that defines worlds and truths
-   */
-  constructor(
-    private readonly path: string | null,
-    private readonly tag: string,
-  ) {
-    if (path === null) return;
-    for (const line of linesOf(path)) {
-      const [of, key, value] = JSON.parse(line) as [string, string, unknown];
-      if (of === tag) this.known.set(key, value);
-    }
-  }
-
-  get<Value>(key: string, make: () => Value): Value {
-    if (!this.known.has(key)) this.put(key, make());
-    return this.known.get(key) as Value;
-  }
-
-  put(key: string, value: unknown): void {
-    if (this.known.has(key)) return;
-    this.known.set(key, value);
-    this.added.push([key, value]);
-  }
-
-  /** All about one world. */
-  of(seed: number): (readonly [string, unknown])[] {
-    return [...this.known].filter(([key]) => key.startsWith(`${seed}:`));
-  }
-
-  /** What was added since the last call. */
-  takeAdded(): (readonly [string, unknown])[] {
-    const { added } = this;
-    this.added = [];
-    return added;
-  }
-
-  forget(): void {
-    this.known.clear();
-  }
-
-  save(): void {
-    if (this.path === null) return;
-    const lines = [...this.known].map(([key, value]) => JSON.stringify([this.tag, key, value]));
-    writeFileSync(this.path, lines.map((line) => `${line}\n`).join(""));
-  }
-}
-
-/** Lines of a file; none when it is not there. */
-export function linesOf(path: string): string[] {
-  try {
-    return readFileSync(path, "utf8")
-      .split("\n")
-      .filter((line) => line !== "");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
 }

@@ -3,17 +3,16 @@
  * Run: npm run bench:search -- [--sweeps 1000] [--json FILE]; see --help. Finished sweeps are kept, so it can be interrupted.
  */
 import { fork } from "node:child_process";
-import { createHash } from "node:crypto";
-import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import type { BudgetPreset } from "../tuning/search/budget";
 import type { Score } from "./search-answer";
 import { complaintsAbout } from "./search-bounds";
+import { tagOf, TruthCache, WorkFile } from "./search-cache";
 import { renderKinds, renderTable, summarise } from "./search-report";
-import { linesOf, TruthCache } from "./search-truth";
-import { type Done, type Job, oursName } from "./search-worker";
+import { type Done, type Job, oursName, type Part, type Sweep } from "./search-worker";
 import { kindOf, worldKinds } from "./search-worlds";
 
 const help = `Scores the search on random simulated servers whose truth is known, in virtual time.
@@ -23,6 +22,7 @@ const help = `Scores the search on random simulated servers whose truth is known
   --json FILE     write the table as JSON
   --processes N   default: one for every core
   --preset NAME   quick or thorough (default): the effort of this project's search
+  --only PART     ours: only this project's search; others: only what it is compared with (it is kept when our search changes)
   --kind NAME     only worlds of one kind: ${worldKinds.join(", ")}
   --limit-s N     stop after so many seconds; the same command goes on later
   --fresh         forget finished sweeps and truths
@@ -36,6 +36,7 @@ const { values } = parseArgs({
     json: { type: "string" },
     processes: { type: "string", default: String(availableParallelism()) },
     preset: { type: "string", default: "thorough" },
+    only: { type: "string" },
     kind: { type: "string" },
     "limit-s": { type: "string", default: "Infinity" },
     fresh: { type: "boolean", default: false },
@@ -44,6 +45,25 @@ const { values } = parseArgs({
     help: { type: "boolean", default: false },
   },
 });
+
+/** The code that truths, our answers and the others' answers follow from: what was kept is used as long as that is the same. */
+const truthFolders = ["serving-model"];
+const truthFiles = [
+  ...["search-worlds.ts", "search-variation.ts", "search-truth.ts"].map((name) => `bench/${name}`),
+  ...["diagnosis/candidates.ts", "diagnosis/relief.ts", "diagnosis/special-causes.ts"].map(
+    (name) => `tuning/${name}`,
+  ),
+  "tuning/search/model-knee.ts",
+];
+const scoring = "bench/search-answer.ts";
+const oursFolders = [
+  ...truthFolders,
+  ...["search", "identify", "diagnosis", "statistics"].map((name) => `tuning/${name}`),
+];
+const oursFiles = [...truthFiles, scoring, "bench/search-ours.ts"];
+const othersFiles = [...truthFiles, scoring, "bench/search-baselines.ts", "tuning/statistics/binomial.ts"];
+
+type Works = Readonly<Record<Part, WorkFile<Sweep>>>;
 
 /** Fewest sweeps that --check is content with when the time is over. */
 const leastChecked = 100;
@@ -58,6 +78,10 @@ async function main(): Promise<number> {
   const { preset } = values;
   if (preset !== "quick" && preset !== "thorough")
     throw new Error(`--preset ${preset} is none; use quick or thorough.`);
+  const { only } = values;
+  if (only !== undefined && only !== "ours" && only !== "others")
+    throw new Error(`--only ${only} is none; use ours or others.`);
+  const parts: readonly Part[] = only === undefined ? ["ours", "others"] : [only];
   const [sweeps, from, processes] = [values.sweeps, values.from, values.processes].map(Number) as [
     number,
     number,
@@ -66,40 +90,32 @@ async function main(): Promise<number> {
   if (!(sweeps >= 1 && from >= 0 && processes >= 1))
     throw new Error("--sweeps, --from and --processes are numbers.");
   mkdirSync(cacheFolder, { recursive: true });
-  const truths = new TruthCache(
-    join(cacheFolder, "truths.jsonl"),
-    tagOf(["serving-model"], ["search-worlds.ts", "search-variation.ts", "search-truth.ts"]),
-  );
-  const work = new WorkFile(
-    join(cacheFolder, `sweeps-${preset}.jsonl`),
-    tagOf(
-      ["serving-model", "tuning/search", "tuning/identify", "tuning/diagnosis", "tuning/statistics"],
-      [
-        "search-worlds.ts",
-        "search-variation.ts",
-        "search-truth.ts",
-        "search-baselines.ts",
-        "search-answer.ts",
-        "search-ours.ts",
-      ],
-    ),
-  );
-  if (values.fresh) [truths, work].forEach((cache) => cache.forget());
+  const truths = new TruthCache(join(cacheFolder, "truths.jsonl"), tagOf(truthFolders, truthFiles));
+  const work: Works = {
+    ours: new WorkFile(join(cacheFolder, `ours-${preset}.jsonl`), tagOf(oursFolders, oursFiles)),
+    others: new WorkFile(join(cacheFolder, "others.jsonl"), tagOf(truthFolders, othersFiles)),
+  };
+  if (values.fresh) [truths, work.ours, work.others].forEach((cache) => cache.forget());
   const seeds = Array.from({ length: sweeps }, (_, i) => from + i).filter(
     (seed) => values.kind === undefined || kindOf(seed) === values.kind,
   );
-  const missing = seeds.filter((seed) => !work.done.has(seed));
+  const missing = seeds.flatMap((seed) => {
+    const missed = parts.filter((part) => !work[part].done.has(seed));
+    return missed.length === 0 ? [] : [{ seed, parts: missed }];
+  });
   const started = performance.now();
   await scoreAll(missing, preset, processes, truths, work);
   truths.save();
-  const done = seeds.flatMap((seed) => work.done.get(seed) ?? []);
-  const scores = done.flatMap((sweep) => sweep.scores);
+  // Of a sweep that was interrupted one part may be there alone: rows are compared over the same servers.
+  const done = seeds.filter((seed) => parts.every((part) => work[part].done.has(seed)));
+  const sweepsOf = (part: Part): Sweep[] => done.map((seed) => work[part].done.get(seed)!);
+  const scores = parts.flatMap((part) => sweepsOf(part).flatMap((sweep) => sweep.scores));
   if (scores.length === 0) return 1;
   const rows = summarise(scores);
-  const cpuS = done.reduce((sum, { oursCpuMs }) => sum + oursCpuMs, 0) / done.length / 1000;
+  const cpuS = sweepsOf(parts[0]!).reduce((sum, { cpuMs }) => sum + cpuMs, 0) / done.length / 1000;
   process.stdout.write(
     `${renderTable(rows)}\n\n${oursName}, by kind of server:\n\n${renderKinds(scores, oursName)}\n\n` +
-      `${cpuS.toFixed(2)} s of processor time a sweep; ${missing.length} sweeps now, in ${((performance.now() - started) / 1000).toFixed(0)} s\n`,
+      `${cpuS.toFixed(2)} s of processor time a sweep (${parts[0]}); ${missing.length} sweeps now, in ${((performance.now() - started) / 1000).toFixed(0)} s\n`,
   );
   if (values.verbose)
     for (const score of scores.filter(wentWrong)) process.stdout.write(`${lineOf(score)}\n`);
@@ -134,13 +150,13 @@ function lineOf(score: Score): string {
 
 /** Sends seeds to processes, one at a time each. */
 async function scoreAll(
-  seeds: readonly number[],
+  jobs: readonly Pick<Job, "seed" | "parts">[],
   preset: BudgetPreset,
   processes: number,
   truths: TruthCache,
-  work: WorkFile,
+  work: Works,
 ): Promise<void> {
-  const waiting = [...seeds];
+  const waiting = [...jobs];
   const started = performance.now();
   const secondsGone = (): number => (performance.now() - started) / 1000;
   let finished = 0;
@@ -150,19 +166,19 @@ async function scoreAll(
       if (waiting.length === 0) return resolve();
       const child = fork(join(__dirname, "search-worker.ts"));
       const next = (): void => {
-        const seed = secondsGone() < Number(values["limit-s"]) ? waiting.shift() : undefined;
-        if (seed === undefined) return void child.disconnect();
-        const job: Job = { seed, preset, truths: truths.of(seed) };
+        const waited = secondsGone() < Number(values["limit-s"]) ? waiting.shift() : undefined;
+        if (waited === undefined) return void child.disconnect();
+        const job: Job = { ...waited, preset, truths: truths.of(waited.seed) };
         child.send(job);
       };
       child.on("message", (done: Done) => {
         for (const [key, value] of done.added) truths.put(key, value);
-        work.add(done);
+        for (const [part, sweep] of done.sweeps) work[part].add(sweep);
         finished++;
         if (secondsGone() > shownS + 10) {
           shownS = secondsGone();
-          const leftS = (shownS / finished) * (seeds.length - finished);
-          process.stderr.write(`${finished} of ${seeds.length} sweeps, about ${leftS.toFixed(0)} s left\n`);
+          const leftS = (shownS / finished) * (jobs.length - finished);
+          process.stderr.write(`${finished} of ${jobs.length} sweeps, about ${leftS.toFixed(0)} s left\n`);
         }
         next();
       });
@@ -170,44 +186,7 @@ async function scoreAll(
       child.on("exit", (code) => (code === 0 ? resolve() : reject(new Error(`a worker ended with ${code}`))));
       next();
     });
-  await Promise.all(Array.from({ length: Math.min(processes, seeds.length) }, worker));
-}
-
-/** Finished sweeps, a line each, as long as the code is the same. */
-class WorkFile {
-  readonly done = new Map<number, Done>();
-
-  constructor(
-    private readonly path: string,
-    private readonly tag: string,
-  ) {
-    for (const line of linesOf(path)) {
-      const [tag, done] = JSON.parse(line) as [string, Done];
-      if (tag === this.tag) this.done.set(done.seed, done);
-    }
-  }
-
-  add(done: Done): void {
-    this.done.set(done.seed, done);
-    appendFileSync(this.path, `${JSON.stringify([this.tag, done])}\n`);
-  }
-
-  forget(): void {
-    this.done.clear();
-    writeFileSync(this.path, "");
-  }
-}
-
-/** Hash of the code in these folders. */
-function tagOf(folders: readonly string[], benches: readonly string[] = []): string {
-  const hash = createHash("sha256");
-  for (const folder of folders) {
-    const files = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
-    for (const file of files.filter((name) => name.endsWith(".ts")).sort())
-      hash.update(file).update(readFileSync(join(root, folder, file)));
-  }
-  for (const file of benches) hash.update(readFileSync(join(__dirname, file)));
-  return hash.digest("hex").slice(0, 16);
+  await Promise.all(Array.from({ length: Math.min(processes, jobs.length) }, worker));
 }
 
 main().then(

@@ -3,7 +3,7 @@ import { baselines, runBaseline } from "../../bench/search-baselines";
 import { scoreOf, type Score, type SweepAnswer } from "../../bench/search-answer";
 import { complaintsAbout } from "../../bench/search-bounds";
 import { renderTable, summarise, type StrategyScore } from "../../bench/search-report";
-import { TruthCache } from "../../bench/search-truth";
+import { TruthCache } from "../../bench/search-cache";
 import { kindOf, randomWorld, worldKinds } from "../../bench/search-worlds";
 
 const answer: SweepAnswer = {
