@@ -3,9 +3,11 @@ import type { Variant } from "../../model-repo/variant";
 import type { StackOutputs } from "../../stack/outputs";
 import { findServers, type FoundServers } from "../address";
 import { TargetError } from "../target-error";
+import { explained } from "./cluster-error";
 import type { Kube, PodInfo } from "./kube";
 import type { PortForwardServer } from "./port-forward";
 import { RemoteLoad } from "./remote-load";
+import { SweepLock } from "./sweep-lock";
 
 /** One server of the stack and how it is reached from here. The pod changes when it is replaced; the addresses here stay. */
 export interface Replica {
@@ -63,6 +65,8 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
     throw new TargetError(
       `stack ${stack} has no load generator: pulumi config set loadGenerator true --stack ${stack} && pulumi up`,
     );
+  const ask = <T>(action: string, call: () => Promise<T>): Promise<T> =>
+    explained({ stack, cluster: outputs.cluster, action }, call);
   const opened: PortForwardServer[] = [];
   const open = async (...words: Parameters<Kube["forward"]>): Promise<PortForwardServer> => {
     const forward = await kube.forward(...words);
@@ -73,7 +77,10 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
     await Promise.all(opened.map((forward) => forward.close()));
   };
   try {
-    const pods = (await kube.pods(triton.namespace, triton.podSelector)).filter(({ isReady }) => isReady);
+    const found = await ask(`list pods in ${triton.namespace}`, () =>
+      kube.pods(triton.namespace, triton.podSelector),
+    );
+    const pods = found.filter(({ isReady }) => isReady);
     if (pods.length === 0)
       throw new TargetError(
         `stack ${stack} serves nothing: no pod of Triton is ready. If it is asleep: pulumi config set asleep false ` +
@@ -87,8 +94,8 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
     }
     // Whichever pod is the controller when a connection is made.
     const controllerPod = async (): Promise<string> => {
-      const found = await kube.pods(loadGenerator.namespace, loadGenerator.controllerPodSelector);
-      const ready = found.find(({ isReady }) => isReady);
+      const controllers = await kube.pods(loadGenerator.namespace, loadGenerator.controllerPodSelector);
+      const ready = controllers.find(({ isReady }) => isReady);
       if (!ready) throw new Error("no pod of the load controller is ready");
       return ready.name;
     };
@@ -101,7 +108,7 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
     };
     const load = new RemoteLoad({
       url: `http://${controller.address}`,
-      token: await kube.secret(namespace, name, key),
+      token: await ask(`read secret ${namespace}/${name}`, () => kube.secret(namespace, name, key)),
       imageFolder: loadGenerator.imageFolder,
       inClusterAddress,
     });
@@ -115,6 +122,14 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
     await close();
     throw error;
   }
+}
+
+/** The lock that makes the stack this sweep's. @throws TargetError naming who holds it, or why it cannot be taken */
+export function lockStack({ stack, outputs, kube }: ConnectedStack): Promise<SweepLock> {
+  const { namespace, leaseName } = outputs.sweepLock;
+  return explained({ stack, cluster: outputs.cluster, action: `hold lease ${namespace}/${leaseName}` }, () =>
+    SweepLock.acquire(kube, namespace, leaseName),
+  );
 }
 
 async function connectedWorkers(

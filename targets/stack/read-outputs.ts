@@ -19,12 +19,22 @@ export async function readStackOutputs(stack: string): Promise<StackOutputs> {
       throw new TargetError(
         "--stack needs the pulumi command: install it (https://www.pulumi.com/docs/install)",
       );
-    const reason = (stderr ?? String(error)).trim().split("\n")[0];
+    // Warnings, e.g. of a newer version, come first.
+    const lines = (stderr || String(error)).trim().split("\n");
+    const reason = lines.find((line) => /^error:/i.test(line)) ?? lines[0];
     throw new TargetError(
       `the outputs of stack ${stack} cannot be read: ${reason}. Known stacks: pulumi stack ls`,
     );
   }
-  const outputs: unknown = JSON.parse(stdout);
+  let outputs: unknown;
+  try {
+    outputs = JSON.parse(stdout);
+  } catch {
+    throw new TargetError(
+      `pulumi stack output --json --stack ${stack} prints no JSON (${JSON.stringify(stdout.slice(0, 80))}): ` +
+        `check that the pulumi command in PATH is Pulumi's, 3.0 or newer`,
+    );
+  }
   if (typeof outputs !== "object" || outputs === null || Object.keys(outputs).length === 0)
     throw new TargetError(
       `stack ${stack} has no outputs: it is not deployed; run pulumi up --stack ${stack} first`,

@@ -8,10 +8,10 @@ import type { OpenTarget } from "../../tuning/target";
 import type { ServerControl } from "../../tuning/trial";
 import { LimitedLoad } from "../limited-load";
 import { hasGpuMetrics } from "../metrics-urls";
-import type { ConnectedStack } from "./connect-stack";
+import { lockStack, type ConnectedStack } from "./connect-stack";
 import { SamePodsLoad, untilReady } from "./same-pods";
 import { stackWire } from "./stack-wire";
-import { SweepLock } from "./sweep-lock";
+import type { SweepLock } from "./sweep-lock";
 
 export interface StackTargetOptions {
   readonly connected: ConnectedStack;
@@ -30,8 +30,8 @@ export async function openStackTarget({
   maxRatePerS,
   wireOf,
 }: StackTargetOptions): Promise<OpenTarget> {
-  const { stack, outputs, kube, replicas, servers, workers } = connected;
-  const lock = await SweepLock.acquire(kube, outputs.sweepLock.namespace, outputs.sweepLock.leaseName);
+  const { stack, outputs, replicas, servers, workers } = connected;
+  const lock = await lockStack(connected);
   const confirm = (): Promise<void> => lock.confirm();
   const repository = new RepositoryControl({ addresses: servers.addresses, home: outputs.variant });
   const load = new LimitedLoad(new SamePodsLoad(connected, confirm), maxRatePerS);

@@ -4,8 +4,7 @@ import type { LoadClient } from "../../loadgen/load-spec";
 import type { ModelArtefact } from "../../model-repo/variant";
 import { probeWire, type WireFinding } from "../../tuning/wire-probe";
 import { LimitedLoad } from "../limited-load";
-import type { ConnectedStack } from "./connect-stack";
-import { SweepLock } from "./sweep-lock";
+import { lockStack, type ConnectedStack } from "./connect-stack";
 
 /** @param load the stack's load generator, with its limit of `ratePerS` */
 export async function stackWire(
@@ -36,8 +35,7 @@ export async function stackWireAlone(
   artefact: ModelArtefact,
   ratePerS: number,
 ): Promise<WireFinding> {
-  const { kube, outputs } = connected;
-  const lock = await SweepLock.acquire(kube, outputs.sweepLock.namespace, outputs.sweepLock.leaseName);
+  const lock = await lockStack(connected);
   try {
     return await stackWire(connected, new LimitedLoad(connected.load, ratePerS), artefact, ratePerS);
   } finally {
