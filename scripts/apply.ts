@@ -2,7 +2,7 @@
 import { Command } from "commander";
 import { newestFinished } from "../tuning/results/results-folder";
 import { applyRecommendation } from "./apply-winner";
-import { runThinCommand } from "./thin-command";
+import { needed, runThinCommand } from "./thin-command";
 import { exitCodes } from "./exit-codes";
 import { TargetError } from "../targets/target-error";
 
@@ -11,18 +11,14 @@ const command = new Command("apply")
     "Writes what a sweep (or npm run decide) recommends into the configuration of a stack, after showing the difference and the preview.",
   )
   .argument("[DIR]", "results folder (default: the newest finished one in results/)")
-  .requiredOption("--stack <NAME>", "stack whose Pulumi.<NAME>.yaml is written")
+  .option("--stack <NAME>", "stack whose Pulumi.<NAME>.yaml is written; required")
   .option("--yes", "do not ask before writing");
 
-runThinCommand(command, async (words, options: { stack: string; yes?: true }) => {
+runThinCommand(command, async (words, options: { stack?: string; yes?: true }) => {
+  const stack = needed(options.stack, "--stack", "dev");
   const folder = words[0] ?? newestFinished("results");
   if (folder === null)
     throw new TargetError("there is no finished sweep in results/: run npm run tune, or name a folder");
-  await applyRecommendation(
-    folder,
-    options.stack,
-    options.yes ?? false,
-    (text) => void process.stdout.write(text),
-  );
+  await applyRecommendation(folder, stack, options.yes ?? false, (text) => void process.stdout.write(text));
   return exitCodes.ok;
 });

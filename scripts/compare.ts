@@ -10,7 +10,7 @@ import { compareExitCode } from "./exit-codes";
 import { runThinCommand } from "./thin-command";
 
 interface Options {
-  readonly falseAlarm: number;
+  readonly falseAlarm?: number;
   readonly strict?: true;
   readonly json?: true;
 }
@@ -26,29 +26,31 @@ const command = new Command("compare")
     "--false-alarm <PERCENT>",
     `how often two sweeps of the same system may be called different (default: ${100 * defaultFalseAlarm})`,
     percentOf,
-    defaultFalseAlarm,
   )
   .option("--strict", "fail unless a variant is better")
   .option("--json", "print the comparison as JSON");
 
-runThinCommand(command, async ([before, after], { falseAlarm, strict, json }: Options) => {
-  const [first, second] = [readResult(before!), readResult(after!)];
-  const reasons = incomparable(first, second);
-  if (reasons.length > 0)
-    throw new ResultsError("invalid", `${before} and ${after} cannot be compared: ${reasons.join("; ")}`);
-  const comparison = compareResults(first, second, falseAlarm);
-  const [earlier, later] = [readManifest(before!), readManifest(after!)];
-  const differences =
-    earlier === null || later === null
-      ? ["one of the sweeps has no manifest, so what else differs is not known"]
-      : manifestDifferences(earlier, later);
-  process.stdout.write(
-    json
-      ? `${JSON.stringify({ ...comparison, differences }, null, 2)}\n`
-      : renderComparison(comparison, differences),
-  );
-  return compareExitCode(comparison.verdict, strict ?? false);
-});
+runThinCommand(
+  command,
+  async ([before, after], { falseAlarm = defaultFalseAlarm, strict, json }: Options) => {
+    const [first, second] = [readResult(before!), readResult(after!)];
+    const reasons = incomparable(first, second);
+    if (reasons.length > 0)
+      throw new ResultsError("invalid", `${before} and ${after} cannot be compared: ${reasons.join("; ")}`);
+    const comparison = compareResults(first, second, falseAlarm);
+    const [earlier, later] = [readManifest(before!), readManifest(after!)];
+    const differences =
+      earlier === null || later === null
+        ? ["one of the sweeps has no manifest, so what else differs is not known"]
+        : manifestDifferences(earlier, later);
+    process.stdout.write(
+      json
+        ? `${JSON.stringify({ ...comparison, differences }, null, 2)}\n`
+        : renderComparison(comparison, differences),
+    );
+    return compareExitCode(comparison.verdict, strict ?? false);
+  },
+);
 
 function percentOf(text: string): number {
   const percent = Number(text);

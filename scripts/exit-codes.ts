@@ -19,7 +19,7 @@ export const exitCodes = {
   worse: 6,
   /** compare --strict: no variant is better than before. */
   noEvidence: 7,
-  /** Interrupted by Ctrl-C or a termination signal; run the same command again to go on. */
+  /** Interrupted by Ctrl-C or a termination signal; run it again with --resume to go on. */
   interrupted: 130,
 } as const;
 
@@ -50,4 +50,4 @@ export const exitCodeHelp = `Exit codes:
     5  --goal-rate, or a promised rate, is not reached for sure
     6  compare, replay: a variant is worse than before
     7  compare --strict: no evidence that a variant is better than before
-  130  interrupted; run the same command again to go on`;
+  130  interrupted; run it again with --resume to go on`;

@@ -5,7 +5,8 @@ import { findVariants } from "../model-repo/catalogue";
 import type { Variant } from "../model-repo/variant";
 import { loadPrices, loadPricesFile, PricesError } from "../pricing/prices";
 import type { StackOutputs } from "../stack/outputs";
-import { findServers, openAddressTarget, type FoundServers } from "../targets/address";
+import { defaultWorkers, findServers, openAddressTarget, type FoundServers } from "../targets/address";
+import { addressWire } from "../targets/address-wire";
 import { catalogueVariantsOn, completeVariants } from "../targets/served-variants";
 import { DEFAULT_MAX_RATE_PER_S } from "../targets/limited-load";
 import { checkStack } from "../targets/stack/check-stack";
@@ -50,7 +51,8 @@ export interface PreparedTarget {
 /** Finds out what can be measured, before anything is written or started. @throws TargetError, InvalidVariantError */
 export async function prepareTarget(options: TuneOptions, imageFolder: string): Promise<PreparedTarget> {
   if (options.stack !== null) return enough(options, await prepareStack(options, options.stack));
-  if (options.triton !== null) return enough(options, await prepareAddresses(options, options.triton));
+  if (options.triton !== null)
+    return enough(options, await prepareAddresses(options, options.triton, imageFolder));
   return { ...nothingElse, servers: null, ...(await prepareLocal(options, imageFolder)) };
 }
 
@@ -76,7 +78,11 @@ const nothingElse = {
   close: async () => undefined,
 } as const;
 
-async function prepareAddresses(options: TuneOptions, triton: AddressOptions): Promise<PreparedTarget> {
+async function prepareAddresses(
+  options: TuneOptions,
+  triton: AddressOptions,
+  imageFolder: string,
+): Promise<PreparedTarget> {
   const { workers } = options;
   const maxRatePerS = options.maxRatePerS ?? DEFAULT_MAX_RATE_PER_S;
   const servers = await findServers(triton.addresses, triton.metrics);
@@ -84,8 +90,15 @@ async function prepareAddresses(options: TuneOptions, triton: AddressOptions): P
   try {
     const variants = await variantsOn(client, options);
     const reference = await referenceOn(client, variants, options);
-    const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores: availableParallelism() });
-    return { ...nothingElse, variants, reference, servers, open };
+    const cores = availableParallelism();
+    const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores });
+    const checks: Check[] = [];
+    if (options.wire) {
+      const [address, { artefact }] = [triton.addresses[0]!, variants[0]!];
+      const wire = { address, artefact, imageFolder, workers: workers ?? defaultWorkers(cores), maxRatePerS };
+      checks.push(ok("wire", (await addressWire(wire)).summary));
+    }
+    return { ...nothingElse, variants, reference, servers, open, checks };
   } finally {
     client.close();
   }

@@ -1,4 +1,4 @@
-/** `npm run preflight`: what a sweep needs, checked in a few seconds. Takes the options of `npm run tune`; measures and changes nothing. */
+/** `npm run preflight`: what a sweep needs, checked in a few seconds. Takes the options of `npm run tune`; what is served stays served. */
 import { availableParallelism } from "node:os";
 import { variantWords } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";

@@ -2,6 +2,7 @@
 import { KserveClient } from "../kserve/client";
 import type { Variant } from "../model-repo/variant";
 import { defaultWorkers, type FoundServers } from "../targets/address";
+import { placeCheck } from "../targets/same-machine";
 import { checkImages, checkWorkers } from "../tuning/preflight/client-checks";
 import type { Check } from "../tuning/preflight/check";
 import { checkControl, checkMetrics, checkModels, checkServer } from "../tuning/preflight/server-checks";
@@ -44,6 +45,7 @@ export async function runPreflight(options: PreflightOptions): Promise<Check[]> 
   if (!isHere) return checks;
   return [
     ...checks,
+    ...(servers === null ? [] : [placeCheck(servers.addresses)]),
     await checkImages(imageFolder, variants),
     await checkWorkers(workers ?? defaultWorkers(cores)),
   ];

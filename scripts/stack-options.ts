@@ -51,15 +51,19 @@ export function addStackRunOptions(command: Command): Command {
     )
     .option(
       "--wire",
-      "preflight: also try how many requests the way to the server passes (a sweep always does)",
+      "preflight: also try how many requests the way to the server passes (a sweep of a stack always does)",
     )
     .option("--yes", "ask nothing: neither about an estimate above --max-cost nor before --apply writes");
 }
 
-/** @param hasStack --stack was given */
+/**
+ * @param hasStack --stack was given
+ * @param isRunning --triton or --stack was given: the server is not ours
+ */
 export function readStackRunOptions(
   raw: RawStackRunOptions,
   hasStack: boolean,
+  isRunning: boolean,
   complaints: Complaints,
 ): StackRunOptions {
   const given = [
@@ -67,12 +71,13 @@ export function readStackRunOptions(
     ["--prices", raw.prices],
     ["--apply", raw.apply],
     ["--after", raw.after],
-    ["--wire", raw.wire],
     ["--yes", raw.yes],
   ] as const;
   if (!hasStack)
     for (const [option, value] of given)
       if (value !== undefined) complaints.list.push(`${option} goes with --stack NAME`);
+  if (raw.wire && !isRunning)
+    complaints.list.push("--wire is for a running server: name one with --triton HOST:PORT or --stack NAME");
   const maxCost = textOf(raw.maxCost, "--max-cost", "5", complaints);
   const after = textOf(raw.after, "--after", afterWords[0], complaints);
   return {

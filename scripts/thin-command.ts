@@ -2,14 +2,23 @@
 import { CommanderError, type Command } from "commander";
 import { exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
+import { TargetError } from "../targets/target-error";
+
+/** An option that must be given. @throws TargetError that shows how */
+export function needed<T>(value: T | undefined, option: string, example: string): T {
+  if (value !== undefined) return value;
+  throw new TargetError(`${option} is missing: give it, e.g. ${option} ${example}`);
+}
 
 /** Parses the command line, runs the job and sets the exit code. */
 export function runThinCommand<Options extends object>(
   command: Command,
   job: (words: readonly string[], options: Options) => Promise<ExitCode>,
 ): void {
-  command.exitOverride();
   const name = command.name();
+  command.exitOverride().configureOutput({
+    outputError: (text, write) => write(`${name}: ${text.replace(/^error: /, "").trimEnd()}. See --help.\n`),
+  });
   void (async () => {
     try {
       command.parse();

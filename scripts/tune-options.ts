@@ -144,7 +144,8 @@ const descriptions = {
     "Finds, for every variant, the highest request rate that holds the SLO, names its bottleneck, and recommends one.\n" +
     "Without options: all variants on a local server with a simulated T4.",
   preflight:
-    "Checks what a sweep with these options needs. Measures nothing, and changes nothing on the server.",
+    "Checks what a sweep with these options needs, without load on the server unless --wire asks for it.\n" +
+    "What is served stays served; models of --variants-file that are not loaded are loaded for a moment, to read their tensors.",
 } as const;
 
 /** The command with all options; values are optional to commander, so that every missing one is reported, not only the first. */
@@ -244,7 +245,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
 
   // The fallbacks below are never used: a null has left a complaint.
   return {
-    ...readStackRunOptions(raw, raw.stack !== undefined, complaints),
+    ...readStackRunOptions(raw, raw.stack !== undefined, isRunning, complaints),
     ...models,
     variants:
       variants === null

@@ -1,6 +1,7 @@
 /** `npm run tune`: finds every variant's SLO rate, its bottleneck, and the one to serve. */
 import { join } from "node:path";
 import { variantWords } from "../model-repo/catalogue";
+import { listImages } from "../loadgen/image-tensor";
 import { imagesFolder } from "../model-repo/repository";
 import { TargetError } from "../targets/target-error";
 import { anyFailed, renderChecks } from "../tuning/preflight/check";
@@ -11,6 +12,7 @@ import { LiveView } from "../tuning/report/live-view";
 import { renderSummary } from "../tuning/report/terminal";
 import { newestUnfinished, reportFileName, ResultsFolder, runName } from "../tuning/results/results-folder";
 import type { Manifest } from "../tuning/results/manifest";
+import { ResultsError } from "../tuning/results/results-error";
 import { tune } from "../tuning/tune";
 import { z } from "zod";
 import packageJson from "../package.json";
@@ -46,21 +48,46 @@ async function main(words: readonly string[]): Promise<ExitCode> {
 }
 
 async function run(options: TuneOptions): Promise<ExitCode> {
+  await checkNamedFolders(options);
   const colour = wantsColour(process.stderr, process.env);
   const view = new LiveView(process.stderr, { colour, nowS: () => performance.now() / 1000 });
   const abort = interruptible(view);
   const prepared = await prepareTarget(options, options.images ?? imagesFolder);
   try {
-    await refuseUnready(prepared, view);
-    const meter = await startSpending(options, prepared, (text) => view.note(text));
-    const code = await sweep(options, prepared, meter, view, abort.signal).finally(() =>
-      putToSleep(options, abort.signal, view),
-    );
+    let meter: CostMeter | null;
+    try {
+      await refuseUnready(prepared, view);
+      meter = await startSpending(options, prepared, (text) => view.note(text));
+    } catch (error) {
+      remindOfCost(options, view, "put right what follows and run the same command again");
+      throw error;
+    }
+    let code: ExitCode;
+    try {
+      code = await sweep(options, prepared, meter, view, abort.signal);
+    } catch (error) {
+      // Both are worth knowing; the sweep's own error is the one that ends the command.
+      await putToSleep(options, abort.signal, view).catch((reason: unknown) =>
+        view.note(reason instanceof Error ? reason.message : String(reason)),
+      );
+      throw error;
+    }
+    await putToSleep(options, abort.signal, view);
     return code;
   } finally {
     view.close();
     await prepared.close();
   }
+}
+
+/** What is only used later must not fail later. @throws ImageError, ResultsError */
+async function checkNamedFolders({ images, heldOut, resume, out }: TuneOptions): Promise<void> {
+  for (const folder of [images, heldOut]) if (folder !== null) await listImages(folder);
+  if (resume && out === null && newestUnfinished(resultsRoot) === null)
+    throw new ResultsError(
+      "invalid",
+      `there is no unfinished sweep in ${resultsRoot}/ to go on with: name its folder with --out DIR, or leave out --resume`,
+    );
 }
 
 /** Shows what a sweep will miss. @throws TargetError when it would not work */
@@ -138,15 +165,25 @@ async function sweep(
   }
 }
 
+/** Where --after scale-to-zero was asked for, but not done. */
+function remindOfCost(
+  { after, stack }: Pick<TuneOptions, "after" | "stack">,
+  view: LiveView,
+  goOn: string,
+): void {
+  if (after === null || stack === null) return;
+  view.note(
+    `stack ${stack} is still awake and costs money: ${goOn}, or ` +
+      `pulumi config set asleep true --stack ${stack} && pulumi up --stack ${stack}`,
+  );
+}
+
 /** --after scale-to-zero. Who interrupts a sweep may want to go on with it, so then the stack stays as it is, with a reminder. */
 async function putToSleep({ after, stack }: TuneOptions, signal: AbortSignal, view: LiveView): Promise<void> {
   if (after === null || stack === null) return;
   view.close();
   if (signal.aborted) {
-    view.note(
-      `stack ${stack} is still awake and costs money: npm run tune -- --stack ${stack} --resume, or ` +
-        `pulumi config set asleep true --stack ${stack} && pulumi up --stack ${stack}`,
-    );
+    remindOfCost({ after, stack }, view, `npm run tune -- --stack ${stack} --resume`);
     return;
   }
   view.note(`stack ${stack} is put to sleep`);

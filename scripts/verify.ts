@@ -16,13 +16,13 @@ import { quantileMs } from "../tuning/results/build-result";
 import { liveRunner } from "../tuning/tune";
 import { verifyRate, type Verification } from "../tuning/verify";
 import { exitCodes, type ExitCode } from "./exit-codes";
-import { runThinCommand } from "./thin-command";
+import { needed, runThinCommand } from "./thin-command";
 
 /** Name of the file in the results folder. */
 const verificationFileName = "verification.json";
 
 interface Options {
-  readonly stack: string;
+  readonly stack?: string;
   readonly yesProd?: true;
 }
 
@@ -32,17 +32,18 @@ const command = new Command("verify")
       "and says whether the objective holds. Exit code 0: it does; 5: not for sure.",
   )
   .argument("[DIR]", "results folder (default: the newest finished one in results/)")
-  .requiredOption("--stack <NAME>", "stack that serves the winner now")
+  .option("--stack <NAME>", "stack that serves the winner now; required")
   .option("--yes-prod", "the stack serves production: its users share the servers with the trial");
 
 runThinCommand(command, async ([given], options: Options) => {
+  const stack = needed(options.stack, "--stack", "dev");
   const folder = given ?? newestFinished("results");
   if (folder === null)
     throw new TargetError("there is no finished sweep in results/: run npm run tune, or name a folder");
-  return verify(folder, options);
+  return verify(folder, stack, options.yesProd ?? false);
 });
 
-async function verify(folder: string, { stack, yesProd }: Options): Promise<ExitCode> {
+async function verify(folder: string, stack: string, yesProd: boolean): Promise<ExitCode> {
   const result = readResult(folder);
   const outputs = await readStackOutputs(stack);
   if (outputs.environment === "prod" && !yesProd)

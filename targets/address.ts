@@ -6,6 +6,7 @@ import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget, TargetEndpoints } from "../tuning/target";
 import { LimitedLoad } from "./limited-load";
 import { findMetrics, hasGpuMetrics, type FoundMetrics } from "./metrics-urls";
+import { sharedMachineNote } from "./same-machine";
 import { TargetError } from "./target-error";
 
 /** Running servers that were looked at. */
@@ -70,10 +71,18 @@ async function metadataOf(address: string): Promise<ServerMetadataResponse | str
     return await client.serverMetadata();
   } catch (error) {
     if (!(error instanceof KserveError)) throw error;
-    return `${address} does not answer as a Triton (${error.details}): give the host and port of its gRPC endpoint, usually port 8001`;
+    return `${address} does not answer as a Triton (${connectionReason(error.details)}): give the host and port of its gRPC endpoint, usually port 8001`;
   } finally {
     client.close();
   }
+}
+
+/** What the gRPC library says about a connection, without its own words around it. */
+export function connectionReason(details: string): string {
+  return details
+    .replace(/^No connection established\. Last error: (Error: )?/, "")
+    .replace(/\. Resolution note: .*$/s, "")
+    .replace(/ \([\dT:.Z-]+\)$/, "");
 }
 
 /** Starts load workers here. The first server is the one that is measured; all of them serve the variant. */
@@ -85,6 +94,7 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
   const control = new RepositoryControl({ addresses });
   const dilation = metrics.samples.find(({ name }) => name === DILATION_METRIC)?.value ?? null;
   const endpoints: TargetEndpoints = { grpc: addresses.slice(0, 1), metrics: metrics.urls.slice(0, 1) };
+  const place = sharedMachineNote(addresses);
   const server = `${metadata.name} ${metadata.version}${dilation === null ? "" : ", simulated T4,"} at`;
   return {
     kind: "address",
@@ -101,7 +111,7 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
       scheduler: dilation === null ? "payload" : "idle",
     },
     workers,
-    notes: notesOf(metrics, maxRatePerS),
+    notes: [...notesOf(metrics, maxRatePerS), ...(place === null ? [] : [place])],
     endpoints: () => endpoints,
     ...(addresses.length > 1 ? { replicas: () => ({ grpc: addresses, metrics: metrics.urls }) } : {}),
     gpuGaugeLagMs: GPU_GAUGE_LAG_MS,

@@ -175,6 +175,7 @@ describe("bad command lines name the option, the value and the fix", () => {
     ["--stack dev --replicas 0", /^--replicas 0: give whole numbers from 1/],
     ["--max-cost 3", /^--max-cost goes with --stack NAME/],
     ["--apply", /^--apply goes with --stack NAME/],
+    ["--wire", /^--wire is for a running server: name one with --triton HOST:PORT or --stack NAME/],
     ["--stack dev --max-cost 0", /^--max-cost 0: give US dollars from 0\.01/],
     ["--stack dev --after sleep", /^--after sleep: give one of scale-to-zero/],
     ["--metrics http://a", /^--metrics is for a running server/],

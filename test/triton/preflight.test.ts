@@ -4,6 +4,7 @@ import { imagesFolder } from "../../model-repo/repository";
 import type { Variant } from "../../model-repo/variant";
 import { runPreflight } from "../../scripts/run-preflight";
 import { findServers } from "../../targets/address";
+import { addressWire } from "../../targets/address-wire";
 import { anyFailed, renderChecks } from "../../tuning/preflight/check";
 import { PHOTO } from "../local-triton/infer-cases";
 import { startLocalSubject, startTritonSubject, type SubjectOptions } from "./harness/subjects";
@@ -56,6 +57,9 @@ describe("preflight on a real Triton", () => {
     expect(text).toMatch(/ok +model of original +original, loaded, FP32 \[224, 224, 3\]/);
     expect(text).toMatch(/ok +metrics +http:/);
     expect(text).toMatch(/warning +GPU +GPU metrics absent\n +-> on a machine with a GPU: start Triton/);
+    expect(text).toMatch(
+      /warning +place of workers +the load workers run on the machine of 127\.0\.0\.1:\d+ .*\n +-> run this command/,
+    );
     expect(text).toMatch(/ok +images +3 in .*, 602 kB a request/);
     expect(text).toMatch(/ok +load workers +1 on this machine/);
   });
@@ -76,6 +80,18 @@ describe("preflight on a real Triton", () => {
       /FAILED +model of small +small: input "input" is FP32, not UINT8; input "input" is \[4, 4, 3\], not \[8, 8, 3\]; output "probability" does not exist; did you mean "probabilities"/,
     );
     expect(text).toMatch(/ok +model of original/);
+  });
+
+  it("tries the way to the server with a model that does nothing, and takes it away again", async () => {
+    const { client, grpcAddress } = await startTritonSubject([{ ...PHOTO, name: "original" }]);
+    const before = await client.repositoryIndex();
+    const { artefact } = findVariant("original");
+    const wire = { address: grpcAddress, artefact, imageFolder: imagesFolder, workers: 1, maxRatePerS: 40 };
+    const { summary } = await addressWire(wire);
+    expect(summary).toBe("the way from the load workers passes all of 40 requests/s of 602 kB");
+    expect((await client.repositoryIndex()).filter(({ state }) => state === "READY")).toEqual(
+      before.filter(({ state }) => state === "READY"),
+    );
   });
 
   it("sees the GPU of a server that has one", async () => {

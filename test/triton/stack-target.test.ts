@@ -217,6 +217,20 @@ describe("the commands", () => {
     expect(text).toMatch(/warning +GPU +GPU metrics absent/);
   });
 
+  it("a sweep that costs more than it may, and that nobody agreed to, says that the stack stays awake", async () => {
+    const { code, text } = await command(
+      "tune",
+      ...["--stack", "dev", "--after", "scale-to-zero", "--max-cost", "0.01"],
+    );
+    expect(code, text).toBe(2);
+    expect(text).toMatch(
+      /would be cut short at --max-cost 0\.01\. Start it\? Nobody can be asked here: give --yes/,
+    );
+    expect(text).toMatch(
+      /stack dev is still awake and costs money: .* or pulumi config set asleep true --stack dev/,
+    );
+  });
+
   it("an unknown stack, an unknown variant and production without consent end at once", async () => {
     const refused = async (...words: string[]): Promise<string> => {
       const { code, text } = await command("tune", ...words);

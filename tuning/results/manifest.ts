@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { ServiceLaw } from "../../serving-model/service-law";
 import { writeFileAtomic } from "./durable";
-import { errorCode, fsError, ResultsError } from "./results-error";
+import { errorCode, fsError, oneLine, ResultsError } from "./results-error";
 import { sloSchema, variantSchema } from "./trial-schema";
 
 /** Name of the manifest in the results folder. */
@@ -107,7 +107,7 @@ export function readManifest(folder: string): Manifest | null {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new ResultsError("invalid", `${path} is not JSON (${String(error)}). Use another --out DIR.`, {
+    throw new ResultsError("invalid", `${path} is not JSON (${oneLine(error)}). Use another --out DIR.`, {
       cause: error,
     });
   }

@@ -20,7 +20,7 @@ import { z } from "zod";
 import type { TrialResult, TrialSpec } from "../trial";
 import { syncFolder } from "./durable";
 import { lockFolder, type FolderLock } from "./lock";
-import { errorCode, fsError, ResultsError } from "./results-error";
+import { errorCode, fsError, oneLine, ResultsError } from "./results-error";
 import { namedNonFinite, trialResultSchema, trialSpecSchema } from "./trial-schema";
 
 /** Name of the log in the results folder. */
@@ -197,19 +197,13 @@ function parse(bytes: Buffer, path: string): Parsed {
     try {
       value = JSON.parse(bytes.toString("utf8", start, end));
     } catch (error) {
-      if (!isLast) throw corruptLine(path, lineNumber, String(error), error);
+      if (!isLast) throw corruptLine(path, lineNumber, oneLine(error), error);
       const lost = bytes.length - start;
       notes.push(`the half-written last line (${lineNumber}) of ${path} was dropped (${lost} bytes)`);
       return { records, notes, goodBytes: start, unterminated: false };
     }
     const record = recordSchema.safeParse(value);
-    if (!record.success)
-      throw corruptLine(
-        path,
-        lineNumber,
-        z.prettifyError(record.error).replaceAll(/\s+/g, " "),
-        record.error,
-      );
+    if (!record.success) throw corruptLine(path, lineNumber, oneLine(record.error), record.error);
     records.push(record.data);
     if (lineFeed === -1) return { records, notes, goodBytes: bytes.length, unterminated: true };
     start = lineFeed + 1;
@@ -220,7 +214,7 @@ function parse(bytes: Buffer, path: string): Parsed {
 function corruptLine(path: string, lineNumber: number, why: string, cause: unknown): ResultsError {
   return new ResultsError(
     "corrupt",
-    `line ${lineNumber} of ${path} is damaged: ${why} Remove that line (its trial is measured again) or use another --out.`,
+    `line ${lineNumber} of ${path} is damaged: ${why}. Remove that line (its trial is measured again) or use another --out.`,
     { cause },
   );
 }

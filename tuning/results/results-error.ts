@@ -1,5 +1,7 @@
 /** Errors about the results folder, in words that say what to do. */
 
+import { z } from "zod";
+
 /** Why the results folder cannot be used. `disk-full` can strike in mid-sweep; the others are found before the first trial. */
 export type ResultsErrorKind = "not-writable" | "disk-full" | "in-use" | "corrupt" | "invalid" | "io";
 
@@ -53,6 +55,21 @@ export function fsError(error: unknown, action: string): ResultsError {
     default:
       return new ResultsError("io", `cannot ${action}: ${String(error)}`, options);
   }
+}
+
+/** Longer explanations say no more, characters. */
+const mostCharacters = 300;
+
+/** An error's own words in one line, without its class. */
+export function oneLine(error: unknown): string {
+  const text =
+    error instanceof z.ZodError
+      ? z.prettifyError(error)
+      : error instanceof Error
+        ? error.message
+        : String(error);
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length <= mostCharacters ? line : `${line.slice(0, mostCharacters)} ...`;
 }
 
 /** `code` of a Node system error; null for any other value. */

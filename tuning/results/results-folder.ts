@@ -2,12 +2,12 @@
  * `results/<run>/`: the folder of one sweep, held by one process. It gathers `points.jsonl`, `manifest.json`, `result.json` and
  * `report.html`; the last three are replaced whole.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { writeFileAtomic } from "./durable";
 import { readManifest, writeManifest, type Manifest } from "./manifest";
 import { PointLog, pointLogFileName } from "./point-log";
-import { errorCode, fsError, ResultsError } from "./results-error";
+import { errorCode, fsError, oneLine, ResultsError } from "./results-error";
 import { resultFileName, resultSchema, type Result } from "./result-schema";
 
 /** Name of the report in the results folder. */
@@ -111,11 +111,21 @@ export function readResult(folder: string): Result {
   try {
     return resultSchema.parse(JSON.parse(readFileSync(path, "utf8")));
   } catch (error) {
+    if (errorCode(error) === "ENOENT")
+      throw new ResultsError("invalid", `${path} does not exist: ${whatElse(folder)}`);
     if (errorCode(error) !== null) throw fsError(error, `read ${path}`);
-    throw new ResultsError("invalid", `${path} is not a result of this version: ${String(error)}`, {
+    throw new ResultsError("invalid", `${path} is not a result of this version: ${oneLine(error)}`, {
       cause: error,
     });
   }
+}
+
+/** What to do about a folder without a result. */
+function whatElse(folder: string): string {
+  if (!existsSync(folder)) return `there is no folder ${folder}; name one of results/`;
+  return folderState(folder) === "unfinished"
+    ? `its sweep has not come so far; npm run tune -- --out ${folder} --resume goes on with it`
+    : "it is no results folder; name one of results/";
 }
 
 function listFolder(folder: string): string[] {
