@@ -136,13 +136,17 @@ class LocalControl implements ServerControl {
     const allKnown = !moreMayCome && variants.every(({ name }) => knownDilations.has(name));
     if (timeDilation !== null || allKnown) return;
     const payloads = new Map(variants.map((variant) => [payloadBytesOf(variant.artefact.input), variant]));
-    for (const [bytes, variant] of payloads) {
-      const probe = await writeProbeModel(this.folder, variant);
-      const server = await this.restart(probe, 1);
-      const perS = await probeHostCapacity(this.load, probe, server.grpcAddress, imageFolder);
-      this.hostCapacities.set(bytes, perS);
+    try {
+      for (const [bytes, variant] of payloads) {
+        const probe = await writeProbeModel(this.folder, variant);
+        const server = await this.restart(probe, 1);
+        const perS = await probeHostCapacity(this.load, probe, server.grpcAddress, imageFolder);
+        this.hostCapacities.set(bytes, perS);
+      }
+    } finally {
+      // Also when the probe failed: a server that stays would keep this process from ending.
+      await this.stop();
     }
-    await this.stop();
   }
 }
 
