@@ -3,6 +3,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
+import { machineInWords, machineSchema } from "./conversion-manifest";
+import { measuredSpeedAt, speedsSchema, type StandAloneSpeed } from "./stand-alone-speed";
 import type { ModelArtefact, Variant } from "./variant";
 
 /** Folder that the conversion writes by default, below the working directory. */
@@ -31,9 +33,13 @@ const manifestSchema = z.looseObject({
         labelsFile: z.string().min(1).nullable(),
         /** Comparison with the model that it was made of; null: it was made of none. */
         accuracy: z.unknown(),
+        /** Absent in models that were prepared before speeds were measured. */
+        standAloneSpeed: speedsSchema.default([]),
       }),
     )
     .min(1),
+  /** Where the speeds were measured. */
+  machine: machineSchema.nullable().default(null),
 });
 
 /** The prepared models cannot be used; the message says what to do. */
@@ -50,6 +56,10 @@ export interface OnnxModels {
   /** Absolute path of an artefact's model file. */
   readonly modelFileOf: (artefactName: string) => string;
   readonly labelsOf: (labelsFile: string) => string;
+  /** How fast a variant's model was alone when it was prepared; null when that was not measured. */
+  readonly standAloneOf: (variant: Pick<Variant, "artefact" | "maxBatchSize">) => StandAloneSpeed | null;
+  /** Machine that they were prepared on; null when the manifest does not say. */
+  readonly machine: z.infer<typeof machineSchema> | null;
   /** Images that the conversion kept apart; null when it left none. */
   readonly heldOutFolder: string | null;
   /** SHA-256 of the images that INT8 was calibrated with, as far as they are there. */
@@ -86,6 +96,13 @@ export function readOnnxModels(folder: string): OnnxModels {
     hash: sha256Of(JSON.stringify(manifest.artefacts.map(({ name, sha256 }) => [name, sha256]))),
     modelFileOf: (name) => resolve(folder, byName.get(name)!.file),
     labelsOf: (file) => readFileSync(join(folder, file), "utf8"),
+    standAloneOf: ({ artefact, maxBatchSize }) =>
+      measuredSpeedAt(
+        byName.get(artefact.name)?.standAloneSpeed ?? [],
+        maxBatchSize,
+        manifest.machine && machineInWords(manifest.machine),
+      ),
+    machine: manifest.machine,
     heldOutFolder: existsSync(heldOut) ? heldOut : null,
     calibrationImages: hashesIn(join(folder, "images", "calibration")),
   };

@@ -11,25 +11,27 @@ from numpy.typing import NDArray
 
 from .onnx_path.trtexec import Speed
 
-WARM_UP_CALLS = 10
+#: Calls before the timed ones, and the fewest that are timed.
+CALLS = 10
 
 
 def measure(
     predict: Callable[[Any], Any],
-    pixels: NDArray[np.uint8],
+    pixels: NDArray[Any],
     batch_sizes: Sequence[int],
     seconds: float,
     clock: Callable[[], float] = time.perf_counter,
+    calls: int = CALLS,
 ) -> list[Speed]:
-    """Calls the model for `seconds` (at least ten times) a batch size, after a warm-up that does not count."""
+    """Calls the model for `seconds` (at least `calls` times) a batch size, after as many calls that do not count."""
     result = []
     for size in batch_sizes:
         batch = np.resize(pixels, (size, *pixels.shape[1:]))
-        for _ in range(WARM_UP_CALLS):
+        for _ in range(calls):
             predict(batch)
         times: list[float] = []
         end = clock() + seconds
-        while len(times) < 10 or clock() < end:
+        while len(times) < calls or clock() < end:
             start = clock()
             predict(batch)
             times.append(clock() - start)

@@ -140,12 +140,22 @@ export function preparedModels(
         output: { name: "probabilities", classes: model.classes ?? tinyClasses },
         labelsFile: "labels.txt",
         accuracy: isConverted ? { images: 40, top1Agreement: 1 } : null,
+        standAloneSpeed: [1, 4].map((batchSize) => ({
+          batchSize,
+          imagesPerS: 100 * batchSize,
+          latencyP50Ms: 10,
+          latencyP95Ms: 12.5,
+        })),
       };
     },
   );
   const labels = Array.from({ length: tinyClasses }, (_, index) => `class ${index}`);
   writeFileSync(join(folder, "labels.txt"), `${labels.join("\n")}\n`);
-  writeFileSync(join(folder, "manifest.json"), JSON.stringify({ schemaVersion: 1, artefacts, versions: {} }));
+  const machine = { cpu: "Abacus", cores: 3, threads: 2 };
+  writeFileSync(
+    join(folder, "manifest.json"),
+    JSON.stringify({ schemaVersion: 1, artefacts, machine, versions: {} }),
+  );
   return folder;
 }
 

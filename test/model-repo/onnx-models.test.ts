@@ -80,6 +80,32 @@ describe("prepared ONNX models", () => {
     expect(() => readOnnxModels(folder)).toThrow(/manifest\.json cannot be read/);
   });
 
+  it("say how fast they were alone at a variant's batch, and where", () => {
+    const folder = prepared();
+    const [one, four] = onnxVariants(readOnnxModels(folder));
+    const { standAloneOf, machine } = readOnnxModels(folder);
+    const alone = { latencyP95Ms: 12.5, basis: "measured", on: "Abacus, 2 threads" };
+    expect(standAloneOf(one!)).toEqual({ ...alone, batchSize: 1, imagesPerS: 100 });
+    expect(standAloneOf(four!)).toEqual({ ...alone, batchSize: 4, imagesPerS: 400 });
+    expect(standAloneOf({ ...four!, maxBatchSize: 3 })).toMatchObject({ batchSize: 1 });
+    expect(machine).toMatchObject({ cpu: "Abacus", cores: 3 });
+  });
+
+  it("that were prepared before speeds were measured have none, and are no error", () => {
+    const folder = prepared();
+    const path = join(folder, "manifest.json");
+    const { machine, ...manifest } = JSON.parse(readFileSync(path, "utf8")) as {
+      machine: unknown;
+      artefacts: { standAloneSpeed?: unknown }[];
+    };
+    expect(machine).toBeDefined();
+    for (const artefact of manifest.artefacts) delete artefact.standAloneSpeed;
+    writeFileSync(path, JSON.stringify(manifest));
+    const models = readOnnxModels(folder);
+    expect(models.machine).toBeNull();
+    expect(onnxVariants(models).map(models.standAloneOf)).toEqual([null, null, null, null]);
+  });
+
   it("differ by their hash when a model does", () => {
     expect(readOnnxModels(prepared()).hash).toBe(readOnnxModels(prepared()).hash);
     const other = preparedModels({ net_fp32: { precision: "FP32", classes: 10, weight: () => 0 } });

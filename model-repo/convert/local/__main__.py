@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from ..errors import ConversionError
+from .bench import BENCH_SECONDS
 from .prepare import prepare
 
 
@@ -20,9 +21,17 @@ def main(words: list[str]) -> int:
     parser.add_argument(
         "--with-resnet50", action="store_true", help="also a full-size ResNet-50 without trained weights, for its load"
     )
+    parser.add_argument(
+        "--bench-seconds", type=float, default=BENCH_SECONDS, help="how long each batch size is measured"
+    )
     options = parser.parse_args(words)
     try:
-        if prepare(options.output, options.downloads, with_resnet50=options.with_resnet50):
+        if prepare(
+            options.output,
+            options.downloads,
+            with_resnet50=options.with_resnet50,
+            bench_seconds=options.bench_seconds,
+        ):
             print(f"ready: {options.output}")
     except ConversionError as error:
         print(f"convert: {error}", file=sys.stderr)

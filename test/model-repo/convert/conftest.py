@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if counts := config.getoption("--counts"):
         config.pluginmanager.register(CountingReport(Path(counts)))
+
+
+def typescript(code: str) -> Any:
+    """Runs TypeScript in the project and reads the JSON it prints."""
+    tsx = PROJECT / "node_modules" / "tsx" / "dist" / "cli.mjs"
+    done = subprocess.run(["node", str(tsx), "-e", code], cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def artefact(**changes: Any) -> Artefact:

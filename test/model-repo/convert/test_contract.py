@@ -9,20 +9,11 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import PHOTOS, PROJECT, plan_json, small_network
+from conftest import PHOTOS, PROJECT, plan_json, small_network, typescript
 from convert.plan import RESNET50, parse_plan
 from test_run import MODEL
-
-
-def typescript(code: str) -> Any:
-    """Runs TypeScript in the project and reads the JSON it prints."""
-    tsx = PROJECT / "node_modules" / "tsx" / "dist" / "cli.mjs"
-    done = subprocess.run(["node", str(tsx), "-e", code], cwd=PROJECT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import PHOTOS, PROJECT
+from conftest import PHOTOS, PROJECT, typescript
 from convert.errors import ConversionError
 from convert.files import sha256_file
 from convert.images import read_images
 from convert.local import __main__ as command
 from convert.local import packages
+from convert.local.bench import cores, cpu_model
 from convert.local.efficientnet_lite0 import efficientnet_lite0, same_padding
 from convert.local.light_resnet50 import NETWORK, light_resnet50
 from convert.local.photos import CALIBRATION, HELD_OUT
@@ -32,7 +33,7 @@ LABELS = (PROJECT / "model-repo" / "labels" / "imagenet1k_labels.txt").read_text
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("local") / "models"
-    assert command.main(["--output", str(output)]) == 0
+    assert command.main(["--output", str(output), "--bench-seconds", "0.05"]) == 0
     return output
 
 
@@ -54,6 +55,43 @@ def test_manifest_says_what_there_is(prepared: Path, manifest: dict[str, Any]) -
         assert entry["file"] == f"{entry['name']}/1/model.onnx"
     assert entries["efficientnet_lite0_int8"]["bytes"] < entries["efficientnet_lite0_fp32"]["bytes"] / 3
     assert (prepared / "labels.txt").read_text().splitlines() == LABELS
+
+
+def test_manifest_says_how_fast_each_model_is_alone(manifest: dict[str, Any]) -> None:
+    assert manifest["machine"] == {"cpu": cpu_model(), "cores": cores(), "threads": max(1, cores() - 1)}
+    for entry in manifest["artefacts"]:
+        assert [speed["batchSize"] for speed in entry["standAloneSpeed"]] == [1, 2, 4]
+        for speed in entry["standAloneSpeed"]:
+            # By the median batch, which is not the mean one; a busy machine may pause between two calls.
+            by_median = 1000 * speed["batchSize"] / speed["latencyP50Ms"]
+            assert 0.1 < speed["imagesPerS"] / by_median < 10
+            assert 0 < speed["latencyP50Ms"] <= speed["latencyP95Ms"]
+
+
+def test_the_sweeps_target_finds_those_speeds(prepared: Path, manifest: dict[str, Any]) -> None:
+    found = typescript(
+        f"""import {{ onnxVariants, readOnnxModels }} from "./model-repo/onnx-models";
+        const models = readOnnxModels({json.dumps(str(prepared))});
+        console.log(JSON.stringify(Object.fromEntries(
+          onnxVariants(models).map((variant) => [variant.name, models.standAloneOf(variant)]))));"""
+    )
+    machine = manifest["machine"]
+    on = f"{machine['cpu'] or 'a CPU'}, {machine['threads']} thread{'s' if machine['threads'] > 1 else ''}"
+    expected = {}
+    for entry in manifest["artefacts"]:
+        one, _, four = entry["standAloneSpeed"]
+        for name, speed in ((entry["name"], one), (f"{entry['name']}_bs4", four)):
+            known = {key: speed[key] for key in ("batchSize", "imagesPerS", "latencyP95Ms")}
+            expected[name] = {**known, "basis": "measured", "on": on}
+    assert found == expected
+
+
+def test_cpu_without_a_name(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n")
+    assert cpu_model(tmp_path / "cpuinfo") == "Some CPU @ 2 GHz"
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\n")
+    assert cpu_model(tmp_path / "cpuinfo") is None
+    assert cpu_model(tmp_path / "none") is None
 
 
 def test_accuracy_of_the_variants(manifest: dict[str, Any]) -> None:

@@ -312,6 +312,12 @@ def test_speed_by_a_clock_of_its_own() -> None:
     ]
 
 
+def test_speed_by_as_many_calls_as_are_asked_for() -> None:
+    calls: list[int] = []
+    speeds = measure(lambda batch: calls.append(len(batch)), np.zeros((1, 2, 2, 3), np.uint8), [2], 0, calls=3)
+    assert (calls, [speed.batch_size for speed in speeds]) == ([2] * 6, [2])
+
+
 def arguments(tmp_path: Path, *more: str) -> list[str]:
     words = ("--plan", tmp_path / "plan.json", "--artefact", "small", "--output", tmp_path / "out", *more)
     return [str(word) for word in words]
