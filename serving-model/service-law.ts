@@ -38,6 +38,11 @@ export function hostMsOf(
   return hostMsPerBatch + hostMsPerImage * images;
 }
 
+/** Images a second that the GPU passes in batches of this size when it does nothing but infer: no host phase, no link. */
+export function gpuImagesPerS({ gpuMsPerBatch, gpuMsPerImage }: ServiceLaw, images: number): number {
+  return (1000 * images) / (gpuMsPerBatch + gpuMsPerImage * images);
+}
+
 /** The law with its host phase scaled by a factor. */
 export function withHostPhase(law: ServiceLaw, factor: number): ServiceLaw {
   const { hostMsPerBatch = 0, hostMsPerImage } = law;

@@ -1,4 +1,4 @@
-import { hostMsOf } from "./service-law";
+import { gpuImagesPerS, hostMsOf } from "./service-law";
 import { simulate, type SimulatedServer } from "./simulate";
 import type { SimulatedShape } from "./arrival-source";
 
@@ -76,7 +76,7 @@ export function capacityPerS(server: SimulatedServer): number {
   const executionMs = gpuMs + hostMsOf(law, batch);
   return Math.min(
     law.ingressRequestsPerS,
-    (1000 * batch) / gpuMs,
+    gpuImagesPerS(law, batch),
     (1000 * batch * instanceCount) / executionMs,
   );
 }

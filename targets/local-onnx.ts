@@ -72,6 +72,19 @@ class OnnxControl implements ServerControl {
   }
 }
 
+/** What keeps the models' own speeds from being compared with the served rates of this machine. */
+function speedNotes({ machine, folder }: OnnxModels, cpu: string, cores: number): string[] {
+  if (machine === null)
+    return [
+      `how fast the models are alone is not known: ${folder} was prepared before that was measured; delete it and prepare it again`,
+    ];
+  if (machine.cores === cores && (machine.cpu === null || machine.cpu === cpu)) return [];
+  return [
+    `the models' speeds alone were measured on another machine (${machine.cpu ?? "a CPU"}, ${machine.cores} cores): delete ` +
+      `${folder} and prepare it again here to compare them with served rates`,
+  ];
+}
+
 /** Starts workers; the server starts with the first variant that is served. */
 export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTarget> {
   const { models, variants, cores } = options;
@@ -88,7 +101,8 @@ export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTa
     load = await startLocalCluster({ workers });
     const control = new OnnxControl(folder);
     const client = load;
-    const cpu = `${cpus()[0]?.model.trim() ?? "unknown CPU"}, ${cores} ${cores === 1 ? "core" : "cores"}`;
+    const model = cpus()[0]?.model.trim() ?? "unknown CPU";
+    const cpu = `${model}, ${cores} ${cores === 1 ? "core" : "cores"}`;
     return {
       kind: "local",
       description: `local-triton on this machine, ONNX Runtime ${onnxRuntimeVersion} on its CPU (${cpu})`,
@@ -102,7 +116,9 @@ export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTa
       workers,
       notes: [
         "inference is real and runs on this machine's CPU, beside the load generator: the rates are this machine's own",
+        ...speedNotes(models, model, cores),
       ],
+      standAloneOf: models.standAloneOf,
       calibrationImages: models.calibrationImages,
       endpoints: () => control.endpoints(),
       timeDilation: () => 1,

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { startLocalCluster } from "../loadgen/local-cluster";
 import type { LoadClient } from "../loadgen/load-spec";
 import { toConfigPbtxt } from "../model-repo/config-pbtxt";
+import type { StandAloneSpeed } from "../model-repo/stand-alone-speed";
 import type { Variant } from "../model-repo/variant";
 import { writeRepository } from "../model-repo/write-repository";
+import { gpuImagesPerS } from "../serving-model/service-law";
 import { lawAssumptions, payloadBytesOf, serviceLawFor } from "../serving-model/t4";
 import { capacityPerS } from "../serving-model/truth";
 import { RepositoryControl } from "../tuning/repository-control";
@@ -48,6 +50,14 @@ function defaultWorkers(cores: number): number {
 
 function capacityOf(variant: Variant): number {
   return capacityPerS({ ...variant, dynamicBatching: true, law: serviceLawFor(variant) });
+}
+
+/** There is no artefact to measure: what the simulated GPU's phase alone would pass stands for it. */
+function gpuPhaseAlone(variant: Variant): StandAloneSpeed {
+  const { maxBatchSize: batchSize } = variant;
+  const imagesPerS = gpuImagesPerS(serviceLawFor(variant), batchSize);
+  const latencyP95Ms = (1000 * batchSize) / imagesPerS;
+  return { batchSize, imagesPerS, latencyP95Ms, basis: "simulated", on: null };
 }
 
 class LocalControl implements ServerControl {
@@ -182,6 +192,7 @@ export async function openLocalTarget(
       notes: [],
       lawOf: serviceLawFor,
       assumptionsOf: lawAssumptions,
+      standAloneOf: gpuPhaseAlone,
       endpoints: () => control.endpoints(),
       timeDilation: (variant) => control.timeDilation(variant),
       plannedDilation: (variant) => control.plannedDilation(variant),

@@ -1,6 +1,7 @@
 /** Where the system under test runs. The sweep does not know which kind it has. */
 import type { LoadClient } from "../loadgen/load-spec";
 import type { Variant } from "../model-repo/variant";
+import type { StandAloneSpeed } from "../model-repo/stand-alone-speed";
 import type { ServiceLaw } from "../serving-model/service-law";
 import type { SystemFacts } from "./outcome";
 import type { ServerControl } from "./trial";
@@ -53,6 +54,8 @@ export interface OpenTarget {
   readonly lawOf?: (variant: Variant) => ServiceLaw;
   /** What of a variant's simulated service times nobody has published, in sentences; shown beside its figures. */
   readonly assumptionsOf?: (variant: Variant) => readonly string[];
+  /** How fast a variant's artefact is without a server; null, or no such method, where nobody measured it. */
+  readonly standAloneOf?: (variant: Variant) => StandAloneSpeed | null;
   /** SHA-256 of the images that its models were calibrated with, where that is known: those say nothing about accuracy. */
   readonly calibrationImages?: ReadonlySet<string>;
   /** Dashboard that shows trials as they ran, without a time; absent when the target has none. */

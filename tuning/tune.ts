@@ -167,6 +167,7 @@ export async function tune(
       accuracy: screening?.facts ?? null,
       accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,
       assumptionsOf: target.assumptionsOf,
+      standAloneOf: target.standAloneOf,
       endedEarly,
       notes,
     });

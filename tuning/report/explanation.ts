@@ -6,6 +6,7 @@ import type { Result } from "../results/result-schema";
 import { formatFactor, formatRate, formatSlo, formatUsd, plain } from "./format";
 import { recommendedVariant } from "./headline";
 import { html, type Fragment, type Html } from "./html";
+import { anyStandAlone } from "./stand-alone-text";
 
 /** Stack configuration that serves the recommended variant. */
 export function renderApply(result: Result): Html | null {
@@ -65,6 +66,7 @@ export function renderMethod(result: Result): Html {
       "A trial in which the load generator fell behind or lost a worker is invalid. It is shown, and not used.",
     ],
     ...(accuracy === null ? [] : [accuracyPoint(accuracy)]),
+    ...(anyStandAlone(result.variants) ? [standAlonePoint(result)] : []),
     [
       "Cause",
       "The resource whose 10 % relief raises the predicted SLO rate most. Busy shares are shown as evidence; they are not the rule.",
@@ -88,6 +90,18 @@ export function renderMethod(result: Result): Html {
     </dl>
     <p class="small">Percentile rule: ${result.percentileRule}. Rates are per server replica.</p>
   </section>`;
+}
+
+function standAlonePoint({ variants }: Result): [string, string] {
+  const simulated = variants.some(({ standAlone }) => standAlone?.basis === "simulated");
+  const what = simulated
+    ? "What the simulated GPU's phase would pass in full batches, without copies or server; no artefact was measured."
+    : "What the artefact did when it was converted, without a server: one caller, one batch after the other, copies included.";
+  return [
+    "Model alone",
+    `${what} A low share with an idle GPU is lost outside the model: copies, link, waiting for a batch. More than 100 % means that ` +
+      "instances do at once what one caller does in turn.",
+  ];
 }
 
 function accuracyPoint({ reference, images, limits }: NonNullable<Result["accuracy"]>): [string, string] {

@@ -16,6 +16,7 @@ import {
   plain,
 } from "./format";
 import { html, type Html } from "./html";
+import { standAloneText } from "./stand-alone-text";
 
 /** The recommended variant; null when none held the SLO. */
 export function recommendedVariant(result: Result): ResultVariant | null {
@@ -71,6 +72,11 @@ export function renderAnswer(result: Result): Html {
           diagnosis.cause !== "none" &&
           html`<dt>What limits it</dt>
             <dd>${causePill(diagnosis.cause)} ${keepUnits(diagnosis.summary)}</dd>`
+        }
+        ${
+          winner.standAlone !== null &&
+          html`<dt>Model alone</dt>
+            <dd>${sentence(standAloneText(winner))}</dd>`
         }
         ${
           diagnosis.nextMove &&

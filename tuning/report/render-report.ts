@@ -13,6 +13,7 @@ import { formatQuantile, formatRate, formatSlo } from "./format";
 import { recommendedVariant, renderAnswer, renderGoal, renderHeader, renderNotices } from "./headline";
 import { html, trustedHtml, type Html } from "./html";
 import { markerAt } from "./marker";
+import { anyStandAlone } from "./stand-alone-text";
 import { seriesOf, type VariantSeries } from "./series";
 import { renderVariantDetails } from "./variant-details";
 import { renderVariantTable } from "./variant-table";
@@ -52,7 +53,8 @@ export function renderReport(result: Result, manifest: Manifest | null): string 
               <svg class="inline-mark" viewBox="0 0 14 14" aria-hidden="true">
                 <path class="published-reached" d="M7 1l5.5 6l-5.5 6l-5.5 -6z" />
               </svg>
-              published goal that was reached.
+              published goal that was
+              reached.${anyStandAlone(result.variants) && " Alone: images/s of the model without a server."}
             </p>
             ${renderVariantTable(result, all)}
           </section>

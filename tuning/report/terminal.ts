@@ -15,6 +15,7 @@ import {
   formatUsd,
 } from "./format";
 import { seriesOf } from "./series";
+import { anyStandAlone, notKnown, standAloneText } from "./stand-alone-text";
 import { textTable, type TextColumn } from "./text-table";
 
 interface Column extends TextColumn {
@@ -84,6 +85,7 @@ function columnsOf(result: Result): readonly Column[] {
     },
     { title: "run at", right: true, cell: ({ operatingRate }) => formatRate(operatingRate) },
     { title: "published", right: true, cell: publishedText },
+    ...(anyStandAlone(result.variants) ? [{ title: "alone", right: true, cell: aloneText }] : []),
     { title: formatQuantile(result.slo.quantile), right: true, cell: ({ p95Ms }) => formatMs(p95Ms) },
     { title: "batch", right: true, cell: ({ meanBatch }) => formatBatch(meanBatch) },
     { title: "GPU", right: true, cell: ({ gpuBusy }) => formatShare(gpuBusy) },
@@ -106,6 +108,13 @@ function publishedText({ published }: ResultVariant): string {
   return `${formatRate(published.rps)} (${comparison})`;
 }
 
+/** The artefact's own speed, and the share of it that is served. */
+function aloneText({ standAlone }: ResultVariant): string {
+  if (standAlone === null) return notKnown;
+  const { imagesPerS, servedShare } = standAlone;
+  return `${formatRate(imagesPerS)}${servedShare === null ? "" : ` (${formatShare(servedShare)})`}`;
+}
+
 function answer(result: Result, paint: Painter): string[] {
   const winner = result.variants.find((variant) => variant.name === result.recommendation.variant);
   const lines: string[] = [];
@@ -120,6 +129,7 @@ function answer(result: Result, paint: Painter): string[] {
       `  Run it at  ${formatRate(operatingRate)} requests/s`,
       `  Why        ${printable(result.recommendation.reason)}`,
     );
+    if (winner.standAlone !== null) lines.push(`  Alone      ${printable(standAloneText(winner))}`);
     if (diagnosis.cause !== "none")
       lines.push(`  Limit      ${printable(`${diagnosis.cause}: ${diagnosis.summary}`)}`);
     if (diagnosis.nextMove) {

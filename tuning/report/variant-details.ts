@@ -15,6 +15,7 @@ import {
 import { causePill, nextMovePrediction } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 import type { VariantSeries } from "./series";
+import { standAloneText } from "./stand-alone-text";
 import { rateMissing, settingsText } from "./variant-table";
 
 export function renderVariantDetails(result: Result, all: readonly VariantSeries[]): Html {
@@ -59,6 +60,7 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
   const { fittedLaw, predictedSloRate, sloRate, diagnosis } = variant;
   const facts: [string, Fragment][] = [
     ["Settings", settingsText(variant, true)],
+    ["Model alone", keepUnits(standAloneText(variant))],
     ...variant.assumptions.map((sentence): [string, Fragment] => ["Assumption", keepUnits(sentence)]),
     ...Object.entries(diagnosis.evidence),
     ...(diagnosis.nextMove

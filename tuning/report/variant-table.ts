@@ -16,6 +16,7 @@ import { html, type Fragment, type Html } from "./html";
 import { px } from "./marker";
 import { roundUp } from "./scale";
 import type { VariantSeries } from "./series";
+import { anyStandAlone, notKnown, standAloneText } from "./stand-alone-text";
 
 interface Column {
   readonly title: string;
@@ -67,7 +68,11 @@ function columnsOf(result: Result, end: number): readonly Column[] {
     : [];
   return [
     { title: "Variant", className: "name", cell: (series) => nameCell(series, result) },
-    { title: "SLO rate, requests/s", className: "number rate", cell: ({ variant }) => rateCell(variant) },
+    {
+      title: "SLO rate, requests/s",
+      className: "number rate",
+      cell: ({ variant }) => rateCell(variant, result),
+    },
     { title: "against published ◇", className: "bar", cell: (series) => intervalBar(series, end) },
     { title: "published", className: "number", cell: ({ variant }) => publishedCell(variant) },
     { title: "run at", className: "number", cell: ({ variant }) => formatRate(variant.operatingRate) },
@@ -116,17 +121,29 @@ export function rateMissing({ accuracy }: ResultVariant): string {
   return accuracy?.passed === false ? "excluded: wrong answers" : "held at no rate";
 }
 
-function rateCell(variant: ResultVariant): Html {
+function rateCell(variant: ResultVariant, { variants }: Result): Html {
   const { sloRate } = variant;
-  if (!sloRate) return html`<b>${noValue}</b><small>${rateMissing(variant)}</small>`;
+  const alone = anyStandAlone(variants) && aloneLine(variant);
+  if (!sloRate) return html`<b>${noValue}</b><small>${rateMissing(variant)}</small>${alone}`;
   return html`<b>${formatRate(sloRate.estimate)}</b
-    ><small>${formatRate(sloRate.low)} to ${formatRate(sloRate.high)}</small>`;
+    ><small>${formatRate(sloRate.low)} to ${formatRate(sloRate.high)}</small>${alone}`;
 }
 
 function publishedCell({ published }: ResultVariant): Html {
   if (!published) return html`${noValue}`;
   const below = published.ratio === null ? "goal reached" : formatGain(published.ratio - 1);
   return html`<span title="${published.source}">${formatRate(published.rps)}</span><small>${below}</small>`;
+}
+
+/** The share of the artefact's own speed that is served, where any variant's is known. */
+function aloneLine(variant: ResultVariant): Html {
+  const { standAlone } = variant;
+  if (standAlone === null) return html`<small>alone: ${notKnown}</small>`;
+  const { imagesPerS, servedShare } = standAlone;
+  const own = `${formatRate(imagesPerS)} alone`;
+  return html`<small title="${standAloneText(variant)}"
+    >${servedShare === null ? own : `${formatShare(servedShare)} of ${own}`}</small
+  >`;
 }
 
 function causeCell(variant: ResultVariant): Html {

@@ -1,5 +1,6 @@
 /** Outcomes and their circumstances -> the content of result.json. Pure. */
 import type { LoadResult } from "../../loadgen/load-spec";
+import type { StandAloneSpeed } from "../../model-repo/stand-alone-speed";
 import type { Variant } from "../../model-repo/variant";
 import { usdPerMillionInferences } from "../../pricing/cost";
 import type { AccuracyVerdict } from "../accuracy/gate";
@@ -12,6 +13,7 @@ import { lawToJson, withoutCredentials } from "./manifest";
 import { modelCurve } from "./model-curve";
 import { sensitivityOf } from "./sensitivity";
 import { rank, type Candidate } from "./ranking";
+import { describeStandAlone, withStandAlone } from "./stand-alone";
 import {
   resultSchema,
   resultSchemaVersion,
@@ -58,6 +60,8 @@ export interface ResultContext {
   readonly processor?: Result["processor"];
   /** What of a variant's simulated service times is assumed. Default: nothing. */
   readonly assumptionsOf?: (variant: Variant) => readonly string[];
+  /** Speed of a variant's artefact without a server. Default: not known. */
+  readonly standAloneOf?: (variant: Variant) => StandAloneSpeed | null;
 }
 
 /**
@@ -133,6 +137,9 @@ function describeVariant(
 ): ResultVariant {
   const { variant, outcome } = candidate;
   const { operatingRate } = outcome;
+  const gpuBusy = busyShare(outcome.gpuBusy);
+  const standAlone = describeStandAlone(context.standAloneOf?.(variant) ?? null, outcome);
+  const diagnosis = withStandAlone(outcome.diagnosis, standAlone, gpuBusy);
   return {
     name: variant.name,
     settings: {
@@ -149,8 +156,8 @@ function describeVariant(
     predictedSloRate: outcome.predictedSloRate,
     p95Ms: outcome.p95Ms,
     meanBatch: outcome.meanBatch,
-    gpuBusy: busyShare(outcome.gpuBusy),
-    diagnosis: { ...outcome.diagnosis, evidence: { ...outcome.diagnosis.evidence } },
+    gpuBusy,
+    diagnosis: { ...diagnosis, evidence: { ...diagnosis.evidence } },
     published: describePublished(variant, outcome),
     timeDilation: context.timeDilationOf(variant),
     usdPerMillion:
@@ -170,6 +177,7 @@ function describeVariant(
     measuredS: outcome.trials.reduce((sum, { spec }) => sum + spec.warmupS + spec.measureS, 0),
     trials: outcome.trials.map(describeTrial),
     accuracy: describeAccuracy(context.accuracyOf?.(variant) ?? null),
+    standAlone,
     assumptions: [...(context.assumptionsOf?.(variant) ?? [])],
     note: outcome.note,
   };

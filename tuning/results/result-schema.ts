@@ -104,6 +104,27 @@ const limitsSchema = z.object({
   meanDifference: share,
 });
 
+const standAloneSchema = z
+  .object({
+    batchSize: z
+      .number()
+      .int()
+      .positive()
+      .describe("The largest that was measured and that the variant serves."),
+    imagesPerS: rate,
+    latencyP95Ms: z.number().nonnegative().describe("Time of a batch, 95th percentile."),
+    basis: z
+      .enum(["measured", "simulated"])
+      .describe(
+        "`measured`: by the conversion, one caller, copies included. `simulated`: GPU phase of the simulated GPU alone; nothing was measured.",
+      ),
+    on: z.string().nullable().describe("What it was measured on; null when that is not known."),
+    servedShare: rate
+      .nullable()
+      .describe("SLO rate over imagesPerS; above 1 where instances do at once what one caller does in turn."),
+  })
+  .describe("The artefact's speed without a server.");
+
 const settingsSchema = z.object({
   artefact: z.string(),
   precision: z.enum(["original", "fp32", "fp16", "int8"]),
@@ -167,6 +188,10 @@ const variantSchema = z.object({
     .nullable()
     .default(null)
     .describe("Null for the reference, for unconverted models, and when nothing was compared."),
+  standAlone: standAloneSchema
+    .nullable()
+    .default(null)
+    .describe("Null when there is no manifest of the artefact's conversion."),
   assumptions: z
     .array(z.string())
     .default([])
