@@ -70,6 +70,8 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
     if (request.body.id !== id) return reply.code(400).send({ error: `the spec's id is not ${id}` });
     const known = stateOf(id);
     if (known !== undefined && known.state !== "failed") return reply.code(200).send(known);
+    // Its successor takes it.
+    if (controller.isEnding) return reply.code(503).send({ error: "the load controller is ending" });
     const abort = new AbortController();
     aborts.set(id, abort);
     measurements.set(id, { state: "running", progress: null });

@@ -1,4 +1,7 @@
-/** Process of the load controller: workers register over gRPC, the tune command calls over HTTP. Token in LOADGEN_TOKEN. */
+/**
+ * Process of the load controller: workers register over gRPC, the tune command calls over HTTP. Token in LOADGEN_TOKEN. SIGTERM or Ctrl-C:
+ * a running measurement ends early, its result is kept and handed out; a second one ends the process without further waiting.
+ */
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +14,7 @@ import { ControllerMetrics } from "./controller-metrics";
 import { HistoryStore } from "./history/history-store";
 import { RunRecorder } from "./history/run-recorder";
 import { ServerMetrics } from "./history/server-metrics";
+import { DEFAULT_GRACE_S, parseGraceS } from "./grace";
 import { splitHostPort } from "./host-port";
 import { plainAddress } from "./targets";
 
@@ -26,7 +30,11 @@ interface Arguments {
   readonly maxInFlight: number;
   readonly stateDir?: string;
   readonly images: string;
+  readonly graceS: number;
 }
+
+/** So long after an interrupted measurement its result can still be fetched, milliseconds: callers ask once a second. */
+const HAND_OVER_MS = 3000;
 
 function parsePort(text: string): number {
   const port = Number(text);
@@ -116,6 +124,12 @@ async function main(): Promise<void> {
       "folder of images in the workers' file system, for loads that the console starts",
       join(__dirname, "../model-repo/images"),
     )
+    .option(
+      "--grace-s <s>",
+      "longest wait for the answers of a running measurement after SIGTERM, seconds",
+      parseGraceS,
+      DEFAULT_GRACE_S,
+    )
     .parse()
     .opts<Arguments>();
   const token = process.env["LOADGEN_TOKEN"] ?? "";
@@ -167,16 +181,18 @@ async function main(): Promise<void> {
   const http = api.server.address();
   const httpPort = typeof http === "object" && http !== null ? http.port : options.httpPort;
   process.stdout.write(`${JSON.stringify({ ready: true, port: controller.port, httpPort })}\n`);
-  let isEnding = false;
-  const end = (): void => {
-    if (isEnding) return;
-    isEnding = true;
-    // A running measurement cannot be finished in the time that a pod has to end: it is lost, and the next process says so.
+  const end = async (signal: string): Promise<void> => {
+    const isAgain = controller.isEnding;
+    const hadRun = await controller.end(
+      `the load controller had to end (${signal})`,
+      isAgain ? 0 : options.graceS * 1000,
+    );
+    if (hadRun && !isAgain) await new Promise((resolve) => setTimeout(resolve, HAND_OVER_MS));
     hub.close();
-    void Promise.all([api.close(), controller.close()]).then(() => process.exit(0));
+    await Promise.all([api.close(), controller.close()]);
+    process.exit(0);
   };
-  process.on("SIGTERM", end);
-  process.on("SIGINT", end);
+  for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => void end(signal));
 }
 
 main().catch((error: unknown) => {

@@ -4,8 +4,8 @@ import type { LoadProfile } from "./load-profile";
 import type { EarlyStop, LoadChange, LoadProgress, LoadResult, LoadSpec, RunningLoad } from "./load-spec";
 import { measuredSeconds, toLoadResult } from "./merge-result";
 import type { Delta, Done, PrepareFailed, WindowHealth, WorkerMessage } from "./protocol";
-import { SlidingWindow } from "./sliding-window";
-import { describeStop, StopRuleWatch, type StopFinding } from "./stop-rule";
+import { RunProgress } from "./run-progress";
+import { describeStop, StopRuleWatch } from "./stop-rule";
 import { Tally, type TallyMessage } from "./tally";
 import type { SessionListener, WorkerSession } from "./worker-session";
 
@@ -18,10 +18,11 @@ const REPORT_SLACK_MS = 10_000;
 const PROGRESS_EVERY_MS = 1000;
 /** Longest time that a timer can wait, milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** Span of the rate and p95 that progress shows, wall milliseconds. */
-const PROGRESS_WINDOW_MS = 3000;
 
-type Phase = LoadProgress["phase"];
+/** The measurement was interrupted before its load began: there is no result. */
+export class InterruptedError extends Error {
+  override readonly name = "InterruptedError";
+}
 
 /** Sees measurements as they happen. */
 export interface MeasurementObserver {
@@ -52,7 +53,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
   private readonly rule: StopRuleWatch | undefined;
   private earlyStop: EarlyStop | null = null;
   private readonly changes: LoadChange[] = [];
-  private live = new SlidingWindow(PROGRESS_WINDOW_MS, performance.now());
+  private readonly progress: RunProgress;
   /** Of the load's time 0: on the monotonic clock, and Unix milliseconds. */
   private startMs = NaN;
   private startUnixMs = NaN;
@@ -62,12 +63,29 @@ export class ControllerRun implements SessionListener, RunningLoad {
   private settle: { resolve: (result: LoadResult) => void; reject: (error: unknown) => void } | undefined;
 
   constructor(private readonly options: ControllerRunOptions) {
-    const { stopWhen } = options.spec;
+    const { spec, onProgress } = options;
+    const { stopWhen } = spec;
+    this.progress = new RunProgress(spec, this.measured, onProgress);
     this.rule = stopWhen === undefined ? undefined : new StopRuleWatch(stopWhen);
   }
 
   stop(reason: string): boolean {
-    return this.stopEarly(reason, null);
+    return this.stopEarly({ reason, finding: null });
+  }
+
+  /**
+   * Ends it in a moment because a process that takes part has to end; the result is not valid as that of a whole measurement. One whose
+   * window is over, or ends early already, is only waited for. Before the load it has no result: it rejects with InterruptedError.
+   */
+  interrupt(reason: string): void {
+    const { settle } = this;
+    if (this.isSending) this.stopEarly({ reason, finding: null, interrupted: true });
+    else this.end(() => settle?.reject(new InterruptedError(reason)));
+  }
+
+  /** Ends it at once, after `interrupt`: the result has what was reported until now. */
+  conclude(): void {
+    if (this.settle !== undefined) this.fail("answers that were still awaited were given up");
   }
 
   change(shape: LoadProfile): boolean {
@@ -92,7 +110,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
       for (const session of sessions) session.listener = this;
       this.timeout = setTimeout(() => this.fail(this.unpreparedReason()), PREPARE_TIMEOUT_MS);
       this.progressTimer = setInterval(() => this.everySecond(), PROGRESS_EVERY_MS);
-      this.showProgress();
+      this.tellProgress();
       sessions.forEach((session, workerIndex) => {
         const maxInFlight = shareOf(spec.maxInFlight, workerIndex, sessions.length);
         const workerCount = sessions.length;
@@ -120,6 +138,8 @@ export class ControllerRun implements SessionListener, RunningLoad {
       case "done":
         if (message.done.runId === this.options.spec.id) this.onDone(session, message.done);
         return;
+      case "leaving":
+        return this.onLeaving(session, message.leaving.reason);
       default:
         return;
     }
@@ -129,6 +149,12 @@ export class ControllerRun implements SessionListener, RunningLoad {
     if (!this.healths.has(session)) this.fail(`load worker ${session.name} was lost: ${reason}`);
   }
 
+  private onLeaving(session: WorkerSession, reason: string): void {
+    const text = `load worker ${session.name} had to end (${reason})`;
+    if (this.isSending) this.interrupt(text);
+    else this.fail(text);
+  }
+
   private onPrepared(session: WorkerSession): void {
     this.prepared.add(session);
     const { spec, sessions } = this.options;
@@ -136,7 +162,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
     for (const each of sessions) each.say({ body: "start", start: { runId: spec.id, inMs: START_IN_MS } });
     this.startMs = performance.now() + START_IN_MS;
     this.startUnixMs = Date.now() + START_IN_MS;
-    this.live = new SlidingWindow(PROGRESS_WINDOW_MS, this.startMs);
+    this.progress.began(this.startMs);
     this.options.observer?.began?.(spec, this.startMs);
     this.expectEndAt(spec.warmupS + spec.measureS);
   }
@@ -167,9 +193,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
     this.rule?.add({ response: measured.response, lost }, this.elapsedS());
     const planned = measured.intervals.reduce((sum, { ok, late, failed }) => sum + ok + late + failed, 0);
     this.planned.set(session, (this.planned.get(session) ?? 0) + planned);
-    const nowMs = performance.now();
-    this.live.add(warmup.response, nowMs);
-    this.live.add(measured.response, nowMs);
+    this.progress.counted(measured, warmup);
   }
 
   private onDone(session: WorkerSession, { lastSequence, planned, health }: Done): void {
@@ -192,7 +216,7 @@ export class ControllerRun implements SessionListener, RunningLoad {
     const { spec, sessions } = this.options;
     const { settle } = this;
     const fromUnixMs = this.startUnixMs + spec.warmupS * 1000 * spec.timeDilation;
-    this.showProgress();
+    this.tellProgress();
     const hasStarted = !Number.isNaN(this.startMs);
     const measuredS = measuredSeconds(spec, this.earlyStop);
     const result = toLoadResult({
@@ -239,15 +263,15 @@ export class ControllerRun implements SessionListener, RunningLoad {
 
   private everySecond(): void {
     const finding = this.isSending ? this.rule?.check(this.elapsedS()) : undefined;
-    if (finding !== undefined) this.stopEarly(describeStop(finding), finding);
-    this.showProgress();
+    if (finding !== undefined) this.stopEarly({ reason: describeStop(finding), finding });
+    this.tellProgress();
   }
 
-  private stopEarly(reason: string, finding: StopFinding | null): boolean {
+  private stopEarly(stop: Omit<EarlyStop, "atS">): boolean {
     const { spec, sessions } = this.options;
     const atS = this.soonS();
     if (!this.isSending || this.earlyStop !== null || atS >= spec.warmupS + spec.measureS) return false;
-    this.earlyStop = { atS, reason, finding };
+    this.earlyStop = { atS, ...stop };
     for (const session of sessions) session.say({ body: "stop", stop: { runId: spec.id, atS } });
     this.expectEndAt(atS);
     return true;
@@ -265,27 +289,8 @@ export class ControllerRun implements SessionListener, RunningLoad {
     );
   }
 
-  private showProgress(): void {
-    const { spec, onProgress } = this.options;
-    if (onProgress === undefined) return;
-    const nowMs = performance.now();
-    const elapsedS = this.elapsedS();
-    const { answeredPerS, response } = this.live.read(nowMs);
-    onProgress({
-      id: spec.id,
-      phase: this.phaseAt(elapsedS),
-      elapsedS,
-      ratePerS: answeredPerS * spec.timeDilation,
-      p95Ms: response.percentileUs(0.95) / 1000,
-      total: this.measured.slo.total(),
-    });
-  }
-
-  private phaseAt(elapsedS: number): Phase {
-    const { spec } = this.options;
-    if (Number.isNaN(this.startMs)) return "connecting";
-    if (elapsedS < spec.warmupS) return "warm-up";
-    return elapsedS < spec.warmupS + measuredSeconds(spec, this.earlyStop) ? "measuring" : "draining";
+  private tellProgress(): void {
+    this.progress.tell(this.elapsedS(), this.earlyStop);
   }
 
   private unpreparedReason(): string {

@@ -2,7 +2,7 @@
 import { randomUUID, timingSafeEqual } from "node:crypto";
 import { Metadata, Server, ServerCredentials, status, type ServerErrorResponse } from "@grpc/grpc-js";
 import { checkChange, checkLoadSpec, LoadSpecError } from "./check-spec";
-import { ControllerRun, type MeasurementObserver } from "./controller-run";
+import { ControllerRun, InterruptedError, type MeasurementObserver } from "./controller-run";
 import type { LoadProfile } from "./load-profile";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "./load-spec";
 import {
@@ -49,6 +49,7 @@ export class Controller implements LoadClient {
   private isRunning = false;
   private current: { readonly spec: LoadSpec; readonly run: ControllerRun } | undefined;
   private boundPort = 0;
+  private endingBecause: string | undefined;
 
   private constructor(
     private readonly server: Server,
@@ -81,6 +82,12 @@ export class Controller implements LoadClient {
     return this.boundPort;
   }
 
+  /** After `end`: no measurement is begun any more. */
+  get isEnding(): boolean {
+    return this.endingBecause !== undefined;
+  }
+
+  /** Those that take part in the next measurement. */
   workers(): WorkerInfo[] {
     return [...this.sessions.values()].map(({ register, heartbeat }) => ({ ...register, heartbeat }));
   }
@@ -101,7 +108,8 @@ export class Controller implements LoadClient {
   /**
    * Runs one measurement over all registered workers; one at a time. A lost worker or a target that cannot be reached gives an invalid
    * result. A repeated id gives the first one's result.
-   * @throws LoadSpecError for a bad spec; Error without workers, or while another measurement runs; the signal's reason
+   * @throws LoadSpecError for a bad spec; Error without workers, or while another measurement runs; the signal's reason; InterruptedError
+   *   when `end` comes before the load
    */
   run(
     spec: LoadSpec,
@@ -133,8 +141,27 @@ export class Controller implements LoadClient {
     return run.change(shape);
   }
 
+  /**
+   * Begins no measurement any more, and ends the running one early, so that what it has measured is kept: see `ControllerRun.interrupt`.
+   * Resolves when its result is there; answers are awaited for `graceMs` at most. Called again, the shorter time counts.
+   * @returns whether a measurement was running
+   */
+  async end(reason: string, graceMs: number): Promise<boolean> {
+    this.endingBecause ??= reason;
+    const { current } = this;
+    if (current === undefined) return false;
+    const ended = this.results.get(current.spec.id)?.catch(() => undefined);
+    current.run.interrupt(reason);
+    const timer = setTimeout(() => current.run.conclude(), graceMs);
+    await ended;
+    clearTimeout(timer);
+    return true;
+  }
+
   async close(): Promise<void> {
     for (const session of [...this.sessions.values()]) session.close("the controller was closed");
+    // Its workers may all have left.
+    this.current?.run.conclude();
     this.server.forceShutdown();
   }
 
@@ -159,6 +186,7 @@ export class Controller implements LoadClient {
     checkLimits(asked, this.limits);
     const spec = await resolveTargets(asked, this.limits);
     signal?.throwIfAborted();
+    if (this.endingBecause !== undefined) throw new InterruptedError(this.endingBecause);
     // Who registers later takes part in the next one.
     const sessions = [...this.sessions.values()];
     if (sessions.length === 0) throw new Error("no load worker is registered");

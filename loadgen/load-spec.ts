@@ -90,7 +90,7 @@ export interface TlsOptions {
   readonly serverName: string;
 }
 
-/** A measurement that was ended before its time, without fault. */
+/** A measurement that was ended before its time. */
 export interface EarlyStop {
   /** Model seconds since the load's start, warm-up included. */
   readonly atS: number;
@@ -98,6 +98,11 @@ export interface EarlyStop {
   readonly reason: string;
   /** What the stop rule found; null: somebody asked for it. */
   readonly finding: StopFinding | null;
+  /**
+   * True: a process of the load generator had to end (Ctrl-C, SIGTERM). The figures are those of the time until then, and the result is
+   * not valid as that of a whole measurement.
+   */
+  readonly interrupted?: boolean;
 }
 
 /** The load was changed while it ran. */

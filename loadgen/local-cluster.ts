@@ -127,7 +127,7 @@ export class LocalCluster implements LoadClient {
     child.on("error", (error) => this.fail(new Error(`a load worker cannot be started: ${error.message}`)));
     child.on("exit", (code, signal) => {
       this.processes.delete(index);
-      if (this.closing) return;
+      if (this.closing || this.controller.isEnding) return;
       // One that worked and died (out of memory, killed) is replaced; one that cannot even start would only die again.
       if (child.pid !== undefined && this.registered.has(child.pid)) this.spawnWorker(index);
       else this.fail(new Error(`a load worker ended with ${signal ?? `code ${code}`} before it was ready`));

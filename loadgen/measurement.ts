@@ -43,6 +43,7 @@ export class Measurement {
   private readonly timers = new Set<NodeJS.Timeout>();
   private windowHealth: LoopHealth | undefined;
   private sampledIntervals = 0;
+  private hasBegun = false;
   /** Where the measured window was ended early, model seconds. */
   private endS = Infinity;
 
@@ -110,6 +111,11 @@ export class Measurement {
     return this.sender.bytesSent;
   }
 
+  /** The load has begun, or is about to. */
+  get isSending(): boolean {
+    return this.hasBegun;
+  }
+
   get runId(): string {
     return this.assignment.runId;
   }
@@ -117,6 +123,7 @@ export class Measurement {
   /** Starts the load in `inMs` from now; resolves with the health over the window when every measured request has ended. */
   async run(inMs: number): Promise<LoopHealth> {
     const { spec } = this.assignment;
+    this.hasBegun = true;
     const startMs = performance.now() + inMs;
     const done = this.loop.run(startMs);
     const windowEndS = spec.warmupS + spec.measureS;

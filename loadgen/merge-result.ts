@@ -50,7 +50,8 @@ export interface MergedRun {
 export function toLoadResult(run: MergedRun): LoadResult {
   const { spec, measured } = run;
   const health = generatorHealth(run);
-  const invalidReasons = [...run.faults, ...clientProblems(run, health)];
+  const faults = [...interruption(run), ...run.faults];
+  const invalidReasons = [...faults, ...clientProblems({ ...run, faults }, health)];
   return {
     id: spec.id,
     valid: invalidReasons.length === 0,
@@ -80,6 +81,13 @@ export function toLoadResult(run: MergedRun): LoadResult {
 /** Length of the measured window, model seconds. */
 export function measuredSeconds({ warmupS, measureS }: LoadSpec, stop: EarlyStop | null): number {
   return stop === null ? measureS : Math.max(0, Math.min(measureS, stop.atS - warmupS));
+}
+
+/** What an interruption cut off, in a sentence. */
+function interruption({ spec, stop }: MergedRun): string[] {
+  if (stop?.interrupted !== true) return [];
+  const measuredS = measuredSeconds(spec, stop);
+  return [`ended early, after ${measuredS.toFixed(1)} s of ${spec.measureS.toFixed(1)} s: ${stop.reason}`];
 }
 
 /** Replicas that answered much less than their even share of the requests, which are sent to all alike. */

@@ -72,7 +72,9 @@ export type WorkerMessage =
   | { readonly body: "prepareFailed"; readonly prepareFailed: PrepareFailed }
   | { readonly body: "delta"; readonly delta: Delta }
   | { readonly body: "heartbeat"; readonly heartbeat: Heartbeat }
-  | { readonly body: "done"; readonly done: Done };
+  | { readonly body: "done"; readonly done: Done }
+  /** An older controller does not know it: the worker is then lost to it when its stream ends. */
+  | { readonly body: "leaving"; readonly leaving: { readonly reason: string } };
 
 /** From controller to worker. */
 export type ControllerMessage =

@@ -1,12 +1,17 @@
-/** Process of one load worker: `worker-main --controller HOST:PORT --name NAME`, token in LOADGEN_TOKEN. */
+/**
+ * Process of one load worker: `worker-main --controller HOST:PORT --name NAME`, token in LOADGEN_TOKEN. SIGTERM or Ctrl-C: what it has
+ * measured is reported before it ends; a second one ends it at once.
+ */
 import { hostname } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
+import { DEFAULT_GRACE_S, parseGraceS } from "./grace";
 import { splitHostPort } from "./host-port";
 import { LoadWorker } from "./worker";
 
 interface Arguments {
   readonly controller: string;
   readonly name: string;
+  readonly graceS: number;
   readonly exitWithStdin: boolean;
 }
 
@@ -19,12 +24,18 @@ function parseAddress(text: string): string {
   return text;
 }
 
-const { controller, name, exitWithStdin } = new Command("worker")
+const { controller, name, graceS, exitWithStdin } = new Command("worker")
   .description(
     "Sends load for a controller. The shared token comes in the environment variable LOADGEN_TOKEN.",
   )
   .requiredOption("--controller <host:port>", "gRPC address of the controller", parseAddress)
   .option("--name <name>", "name in the controller's list, unique", `${hostname()}-${process.pid}`)
+  .option(
+    "--grace-s <s>",
+    "longest wait for the answers of a running measurement after SIGTERM, seconds",
+    parseGraceS,
+    DEFAULT_GRACE_S,
+  )
   .option(
     "--exit-with-stdin",
     "end when standard input ends: a parent process that dies takes its workers along",
@@ -46,15 +57,22 @@ const worker = new LoadWorker({
   log: (line) => process.stderr.write(`${name}: ${line}\n`),
 });
 
-function end(): void {
+function endNow(): void {
   void worker.stop().then(() => process.exit(0));
 }
 
-process.on("SIGTERM", end);
+let isLeaving = false;
+function leave(signal: string): void {
+  if (isLeaving) return endNow();
+  isLeaving = true;
+  void worker.leave(signal, graceS * 1000).then(() => process.exit(0));
+}
+
+process.on("SIGTERM", leave);
 if (exitWithStdin) {
-  process.stdin.on("end", end).on("error", end).resume();
+  process.stdin.on("end", endNow).on("error", endNow).resume();
   // Ctrl-C reaches the whole process group; the parent decides what becomes of its workers.
   process.on("SIGINT", () => undefined);
 } else {
-  process.on("SIGINT", end);
+  process.on("SIGINT", leave);
 }

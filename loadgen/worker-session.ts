@@ -23,7 +23,8 @@ export class WorkerSession {
   constructor(
     readonly register: Register,
     private readonly stream: WorkerStream,
-    private readonly onClosed: (session: WorkerSession) => void,
+    /** It takes part in nothing more; called once or twice. */
+    private readonly onGone: (session: WorkerSession) => void,
   ) {
     this.silence = this.awaitMessage();
   }
@@ -40,6 +41,7 @@ export class WorkerSession {
     clearTimeout(this.silence);
     this.silence = this.awaitMessage();
     if (message.body === "heartbeat") this.heartbeat = message.heartbeat;
+    if (message.body === "leaving") this.onGone(this);
     this.listener?.message(this, message);
   }
 
@@ -49,7 +51,7 @@ export class WorkerSession {
     this.closed = true;
     clearTimeout(this.silence);
     this.stream.end();
-    this.onClosed(this);
+    this.onGone(this);
     this.listener?.lost(this, reason);
   }
 

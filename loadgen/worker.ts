@@ -25,6 +25,8 @@ const KEEPALIVE_MS = 10_000;
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 5000;
+/** The controller has this long to read the last words, milliseconds. */
+const FAREWELL_MS = 1000;
 
 export interface WorkerOptions {
   /** host:port of the controller. */
@@ -50,6 +52,8 @@ interface CurrentRun {
   sentBytes: number;
   /** Lateness of the measured requests that deltas have reported. */
   readonly lateness: Histogram;
+  /** Called when it is over. */
+  onEnd: () => void;
 }
 
 export class LoadWorker {
@@ -77,14 +81,35 @@ export class LoadWorker {
     this.connect();
   }
 
-  /** Leaves the controller; a running measurement is lost. */
+  /**
+   * Leaves in order: a load that it is sending is ended early by the controller, its answers are awaited for `graceMs` at most and reported;
+   * then as `stop`.
+   */
+  async leave(reason: string, graceMs: number): Promise<void> {
+    const { run } = this;
+    if (run?.measurement?.isSending === true) {
+      const ended = new Promise<void>((resolve) => (run.onEnd = resolve));
+      this.say({ body: "leaving", leaving: { reason } });
+      await within(graceMs, ended);
+    }
+    await this.stop();
+  }
+
+  /** Leaves the controller; a running measurement loses this worker, after what it has counted so far. */
   async stop(): Promise<void> {
+    if (this.stopped) return;
     this.stopped = true;
     clearInterval(this.heartbeatTimer);
     clearTimeout(this.reconnectTimer);
     this.heartbeatHealth.stop();
+    if (this.run?.measurement?.isSending === true) this.sendDelta(this.run);
     await this.endRun();
-    this.stream?.end();
+    const { stream } = this;
+    if (stream !== undefined) {
+      stream.end();
+      // A process that exits now would take along what is not written yet.
+      await within(FAREWELL_MS, new Promise<void>((resolve) => stream.once("status", () => resolve())));
+    }
     this.client.close();
   }
 
@@ -164,6 +189,7 @@ export class LoadWorker {
       planned: 0,
       sentBytes: 0,
       lateness: new Histogram(),
+      onEnd: () => undefined,
     };
     this.run = run;
     const { runId } = assignment;
@@ -201,6 +227,7 @@ export class LoadWorker {
     this.run = undefined;
     run?.abort.abort(new Error("the measurement was aborted"));
     await run?.measurement?.close();
+    run?.onEnd();
   }
 
   private report(): void {
@@ -246,4 +273,11 @@ export class LoadWorker {
   private say(message: WorkerMessage): void {
     if (this.stream?.writable === true) this.stream.write(message);
   }
+}
+
+/** Waits for a promise, but no longer than this. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([promise, new Promise((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
 }

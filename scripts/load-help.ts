@@ -55,7 +55,8 @@ const exitCodes = `Exit codes:
     2  bad option or unreadable input; a server or model that cannot be loaded
     3  the SLO was broken, or --stop-when ended the load
     4  the measurement is invalid (the client was too slow, a worker was lost ...): its figures must not be used
-  130  interrupted before there was a result (Ctrl-C once ends the load in order and gives one)`;
+  130  interrupted by Ctrl-C or SIGTERM: what was measured until then is shown and written, marked as ended early; a second
+       Ctrl-C does not wait for open answers`;
 
 /** The command with all options; values are optional to commander, so that every missing one is reported, not only the first. */
 export function loadCommand(knownVariants: readonly string[]): Command {

@@ -4,12 +4,14 @@ import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { credentials } from "@grpc/grpc-js";
 import { LoadSpecError } from "../loadgen/check-spec";
+import { InterruptedError } from "../loadgen/controller-run";
 import { describeModel, ModelDescriptionError, type ModelRequest } from "../loadgen/describe-model";
 import { toCsv, toHdrLog } from "../loadgen/history/exports";
 import type { RecordedSecond } from "../loadgen/history/load-second";
 import { RunRecorder } from "../loadgen/history/run-recorder";
 import { describeLoad, peakRatePerS, type LoadProfile } from "../loadgen/load-profile";
 import type { LoadProgress, LoadResult, LoadSpec, TlsOptions } from "../loadgen/load-spec";
+import { MOST_LATENESS_SHARE } from "../loadgen/merge-result";
 import { startLocalCluster, type LocalCluster } from "../loadgen/local-cluster";
 import { parseArrivalTimes, RecordingError } from "../loadgen/recorded-arrivals";
 import { plainAddress } from "../loadgen/targets";
@@ -30,6 +32,8 @@ const DEFAULT_DURATION_S = 30;
 /** In-flight cap of an open loop: a queue of so many bounds at the peak rate (Little's law) has failed the SLO anyway. */
 const IN_FLIGHT_BOUNDS = 10;
 const LEAST_IN_FLIGHT = 256;
+/** Longest wait for answers after Ctrl-C, milliseconds: as long as the longest usual deadline. A second Ctrl-C ends it. */
+const GRACE_MS = 20_000;
 
 /** A file that cannot be read or written; the message names it. */
 class FileError extends Error {
@@ -89,7 +93,9 @@ async function run(options: LoadOptions): Promise<ExitCode> {
       const result = await measure(cluster, spec, options);
       if (result === null) return exitCodes.interrupted;
       await writeOutputs(options, spec, result, seconds);
-      return judgeLoad(spec, result, options.slo).exitCode;
+      return result.stop?.interrupted === true
+        ? exitCodes.interrupted
+        : judgeLoad(spec, result, options.slo).exitCode;
     } finally {
       await cluster.close();
     }
@@ -98,13 +104,12 @@ async function run(options: LoadOptions): Promise<ExitCode> {
   }
 }
 
-/** Null: interrupted before there was anything to say. */
+/** Null: interrupted before the load began. */
 async function measure(
   cluster: LocalCluster,
   spec: LoadSpec,
   { slo }: LoadOptions,
 ): Promise<LoadResult | null> {
-  const abort = new AbortController();
   let shown = false;
   let phase = "";
   const show = (progress: LoadProgress): void => {
@@ -119,14 +124,15 @@ async function measure(
     );
     shown = true;
   };
-  const onSignal = (): void => {
-    if (!cluster.controller.stop(spec.id, "interrupted by the user")) abort.abort(new Error("interrupted"));
+  const onSignal = (signal: string): void => {
+    const isAgain = cluster.controller.isEnding;
+    void cluster.controller.end(`interrupted (${signal})`, isAgain ? 0 : GRACE_MS);
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
   try {
-    return await cluster.run(spec, show, abort.signal);
+    return await cluster.run(spec, show);
   } catch (error) {
-    if (abort.signal.aborted) return null;
+    if (error instanceof InterruptedError) return null;
     throw error;
   } finally {
     process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
@@ -168,7 +174,7 @@ function specOf(
     shape,
     seed,
     warmupS,
-    measureS: options.durationS ?? durationOf(shape),
+    measureS: options.durationS ?? durationOf(shape, slo.boundMs),
     sloBoundMs: slo.boundMs,
     deadlineMs: Math.max(deadlineMs, slo.boundMs),
     maxInFlight: options.maxInFlight ?? (shape.kind === "users" ? closed : Math.max(LEAST_IN_FLIGHT, needed)),
@@ -182,15 +188,15 @@ function specOf(
 }
 
 /** As long as the load changes by itself, and the default for one that does not. */
-function durationOf(shape: LoadProfile): number {
+function durationOf(shape: LoadProfile, sloBoundMs: number): number {
   switch (shape.kind) {
     case "ramp":
       return shape.overS;
     case "steps":
       return shape.steps.reduce((sum, { forS }) => sum + forS, 0);
     case "recorded":
-      // The last arrival lies within the measured time.
-      return shape.atS.at(-1)! + 0.001;
+      // The last arrival lies within the measured time, also when it is sent as late as is allowed.
+      return shape.atS.at(-1)! + 0.001 + (MOST_LATENESS_SHARE * sloBoundMs) / 1000;
     case "users":
       return shape.users / shape.spawnPerS + DEFAULT_DURATION_S;
     default:

@@ -157,6 +157,57 @@ describe("the controller as a process", () => {
     await rm(state, { recursive: true, force: true });
   });
 
+  it("SIGTERM during a measurement: its result is handed out, kept over the restart, and marked as ended early", async () => {
+    const state = await mkdtemp(join(tmpdir(), "controller-state-"));
+    const begin = async (): Promise<{ child: ChildProcess; url: string; port: number }> => {
+      const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", "--state-dir", state]);
+      const line = await new Promise<string>((resolve) =>
+        createInterface({ input: child.stdout! }).once("line", resolve),
+      );
+      const { port, httpPort } = JSON.parse(line) as { port: number; httpPort: number };
+      return { child, port, url: `http://127.0.0.1:${httpPort}` };
+    };
+    const before = await begin();
+    start("worker-main.ts", ["--controller", `127.0.0.1:${before.port}`, "--name", "w"]);
+    while (((await (await fetch(`${before.url}/healthz`)).json()) as { workers: number }).workers === 0)
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    const stateOf = async (url: string): Promise<MeasurementState> =>
+      (await (await fetch(`${url}/measurements/evicted`, { headers })).json()) as MeasurementState;
+    const put = (url: string, id: string) => {
+      const spec = loadSpec({
+        addresses: [server.address],
+        imageFolder: images,
+        id,
+        warmupS: 0,
+        measureS: 600,
+      });
+      return fetch(`${url}/measurements/${id}`, { method: "PUT", headers, body: JSON.stringify(spec) });
+    };
+    await put(before.url, "evicted");
+    let seen = await stateOf(before.url);
+    while (seen.state === "running" && (seen.progress?.total.planned ?? 0) === 0) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      seen = await stateOf(before.url);
+    }
+    const gone = new Promise((resolve) => before.child.once("exit", resolve));
+    before.child.kill("SIGTERM");
+    while (seen.state === "running") {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      seen = await stateOf(before.url);
+    }
+    // What is asked meanwhile waits for the successor.
+    expect((await put(before.url, "next")).status).toBe(503);
+    expect(await gone).toBe(0);
+    const after = await begin();
+    expect(await stateOf(after.url)).toEqual(seen);
+    if (seen.state !== "finished") throw new Error(`it is ${seen.state}`);
+    expect(seen.result).toMatchObject({ valid: false, stop: { interrupted: true } });
+    expect(seen.result.invalidReasons[0]).toMatch(/the load controller had to end \(SIGTERM\)$/);
+    expect(seen.result.total.ok).toBe(seen.result.total.planned);
+    expect(seen.result.total.planned).toBeGreaterThan(0);
+    await rm(state, { recursive: true, force: true });
+  });
+
   it("says what is wrong with a spec", async () => {
     const spec = loadSpec({ addresses: [server.address], imageFolder: images, id: "m2", measureS: -1 });
     await fetch(`${api}/measurements/m2`, { method: "PUT", headers, body: JSON.stringify(spec) });

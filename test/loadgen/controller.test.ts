@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller } from "../../loadgen/controller";
+import { InterruptedError } from "../../loadgen/controller-run";
 import type { LoadResult } from "../../loadgen/load-spec";
 import { FakeWorker } from "./support/fake-worker";
 import { InferServer } from "./support/infer-server";
@@ -207,6 +208,110 @@ describe("workers come and go", () => {
   });
 });
 
+describe("a process has to end during a measurement", () => {
+  /** Two workers under a load of a minute, each of which has reported 60 requests; what a worker is told to stop is answered by 40 more. */
+  async function underLoad(): Promise<{
+    workers: FakeWorker[];
+    result: Promise<LoadResult>;
+    finish: () => void;
+  }> {
+    const all = await registered(2);
+    let started = 0;
+    for (const worker of all)
+      worker.onStart = (runId) => {
+        worker.delta(runId, 1, worker.tally(60));
+        started++;
+      };
+    const long = { ...spec, id: `run-${Math.random()}`, warmupS: 0, measureS: 60 };
+    let counted = 0;
+    const result = controller.run(long, ({ total }) => (counted = total.planned));
+    result.catch(() => undefined);
+    await until(() => started === 2 && counted === 120);
+    const finish = (): void => {
+      for (const worker of all) {
+        worker.delta(long.id, 2, worker.tally(40));
+        worker.done(long.id, 2, 100);
+      }
+    };
+    return { workers: all, result, finish };
+  }
+  const toldToStop = (worker: FakeWorker): boolean => worker.received.some(({ body }) => body === "stop");
+
+  it("a worker that is leaving: all stop, what they measured is kept and marked; it takes part in nothing more", async () => {
+    const { workers: all, result, finish } = await underLoad();
+    all[1]!.say({ body: "leaving", leaving: { reason: "SIGTERM" } });
+    await until(() => all.every(toldToStop));
+    expect(controller.workers().map(({ name }) => name)).toEqual(["w0"]);
+    finish();
+    const { valid, invalidReasons, stop, total } = await result;
+    expect({ valid, total }).toMatchObject({ valid: false, total: { planned: 200, ok: 200 } });
+    expect(stop).toMatchObject({ interrupted: true, finding: null });
+    expect(invalidReasons).toEqual([
+      expect.stringMatching(
+        /^ended early, after \d+\.\d s of 60\.0 s: load worker w1 had to end \(SIGTERM\)$/,
+      ),
+    ]);
+    all[0]!.onStart = (runId) => all[0]!.reportAll(runId);
+    expect(await run()).toMatchObject({ valid: true, workers: 1 });
+  });
+
+  it("the controller: the same, and nothing is begun any more", async () => {
+    const { workers: all, result, finish } = await underLoad();
+    const ended = controller.end("the load controller had to end (SIGTERM)", 20_000);
+    await until(() => all.every(toldToStop));
+    finish();
+    expect(await ended).toBe(true);
+    const { valid, stop, total } = await result;
+    expect({ valid, stop, total }).toMatchObject({
+      valid: false,
+      stop: { interrupted: true, reason: "the load controller had to end (SIGTERM)" },
+      total: { planned: 200 },
+    });
+    await expect(run()).rejects.toThrow(InterruptedError);
+    expect(await controller.end("again", 0)).toBe(false);
+  });
+
+  it("answers that do not come in time: what was reported is kept", async () => {
+    const { result } = await underLoad();
+    void controller.end("SIGTERM", 20_000);
+    await controller.end("SIGTERM", 0);
+    const { valid, invalidReasons, total } = await result;
+    expect({ valid, total }).toMatchObject({ valid: false, total: { planned: 120, ok: 120 } });
+    expect(invalidReasons).toEqual([
+      expect.stringMatching(/^ended early, after/),
+      "answers that were still awaited were given up",
+    ]);
+  });
+
+  it("a window that is over is only waited for: its result is a whole one", async () => {
+    const [worker] = await registered(1);
+    let report: (() => void) | undefined;
+    worker!.onStart = (runId) => (report = () => worker!.reportAll(runId));
+    let phase = "";
+    const result = controller.run(
+      { ...spec, id: "drains", warmupS: 0, measureS: 0.2 },
+      (line) => (phase = line.phase),
+    );
+    await until(() => phase === "draining" && report !== undefined);
+    const ended = controller.end("SIGTERM", 20_000);
+    report!();
+    await ended;
+    expect(await result).toMatchObject({ valid: true, stop: null, total: { planned: 100 } });
+  });
+
+  it("before the load there is no result: who waits is told why", async () => {
+    const [worker] = await registered(1);
+    let preparing = false;
+    worker!.onPrepare = () => (preparing = true);
+    const result = run();
+    result.catch(() => undefined);
+    await until(() => preparing);
+    await controller.end("interrupted (SIGINT)", 20_000);
+    await expect(result).rejects.toThrow(InterruptedError);
+    await expect(result).rejects.toThrow("interrupted (SIGINT)");
+  });
+});
+
 describe("what makes a measurement invalid", () => {
   async function invalid(change: (one: FakeWorker, two: FakeWorker) => void): Promise<LoadResult> {
     const [one, two] = await registered(2);
@@ -400,6 +505,36 @@ describe("worker processes", () => {
       expect(next.total.planned).toBe(100);
     } finally {
       await proxy.close();
+      await server.close();
+    }
+  });
+
+  it("SIGTERM under load: the worker's last reports come, then it ends with code 0", async () => {
+    const server = await InferServer.listen();
+    try {
+      const child = await spawnWorker("evicted");
+      await controller.waitForWorkers(1, 15_000);
+      const exited = new Promise((resolve) => child.once("exit", resolve));
+      let killed = false;
+      const before = server.requests;
+      const result = await controller.run(
+        loadSpec({ addresses: [server.address], imageFolder: images, warmupS: 0, measureS: 600 }),
+        ({ total }) => {
+          if (killed || total.planned < 100) return;
+          killed = true;
+          child.kill("SIGTERM");
+        },
+      );
+      expect(await exited).toBe(0);
+      expect(result).toMatchObject({ valid: false, stop: { interrupted: true } });
+      expect(result.invalidReasons[0]).toMatch(/of 600\.0 s: load worker evicted had to end \(SIGTERM\)$/);
+      // Nothing that was asked in the window is missing: only the connections' first requests and those behind the window are not counted.
+      const { planned, ok } = result.total;
+      expect(ok).toBe(planned);
+      expect(result.intervals.reduce((sum, interval) => sum + interval.planned, 0)).toBe(planned);
+      expect(planned).toBeGreaterThanOrEqual(100);
+      expect(server.requests - before).toBeLessThanOrEqual(2 + planned + 250 + 64);
+    } finally {
       await server.close();
     }
   });

@@ -109,6 +109,8 @@ describe("messages survive the wire", () => {
   });
 
   it("says which message it is", () => {
+    const leaving = { body: "leaving", leaving: { reason: "SIGTERM" } } as const;
+    expect(workerToController(leaving)).toEqual(leaving);
     expect(workerToController({ body: "prepared", prepared: { runId: "r" } }).body).toBe("prepared");
     expect(controllerToWorker({ body: "start", start: { runId: "r", inMs: 150.5 } })).toEqual({
       body: "start",

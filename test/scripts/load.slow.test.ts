@@ -24,22 +24,30 @@ interface Json {
   readonly slo: { readonly verdict: string };
   readonly result: {
     readonly total: { readonly planned: number; readonly ok: number; readonly failed: number };
-    readonly stop: { readonly reason: string; readonly finding: unknown } | null;
+    readonly stop: {
+      readonly reason: string;
+      readonly finding: unknown;
+      readonly interrupted?: boolean;
+    } | null;
+    readonly valid: boolean;
     readonly perAddress: Record<string, number>;
   };
 }
 
-/** @param interruptAfterMs Ctrl-C so long after the measuring began */
-function load(words: readonly string[], interruptAfterMs?: number): Promise<Outcome> {
+/** @param interrupts signals, each so many milliseconds after the measuring began */
+function load(
+  words: readonly string[],
+  interrupts: readonly (readonly [NodeJS.Signals, number])[] = [],
+): Promise<Outcome> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ["--import", "tsx", "scripts/load.ts", ...words], { cwd: project });
     const text = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const)
       child[name].on("data", (chunk: Buffer) => (text[name] += chunk.toString()));
-    if (interruptAfterMs !== undefined)
-      child.stderr.on("data", (chunk: Buffer) => {
-        if (chunk.includes("measuring")) setTimeout(() => child.kill("SIGINT"), interruptAfterMs);
-      });
+    child.stderr.on("data", (chunk: Buffer) => {
+      if (!chunk.includes("measuring")) return;
+      for (const [signal, afterMs] of interrupts) setTimeout(() => child.kill(signal), afterMs);
+    });
     child.once("exit", (code) => resolve({ code, ...text }));
   });
 }
@@ -98,23 +106,30 @@ describe("loads", () => {
       ),
     );
     expect(code).toBe(0);
-    expect(stdout).toMatch(/4 recorded arrivals for 1\.5 s/);
+    expect(stdout).toMatch(/4 recorded arrivals for 2\.5 s/);
     expect(planned(await readFile(json!, "utf8"))).toBe(4);
     expect((await readFile(csv!, "utf8")).split("\n").length).toBeGreaterThan(2);
     expect(await readFile(hdr!, "utf8")).toMatch(/HISTF/);
   });
 
-  it("concurrency, on a server of its own, ended by Ctrl-C in order: a result of the time until then", async () => {
-    const { code, stdout, stderr } = await load(
-      ["--concurrency", "3", "--duration", "10m", "--warmup", "0s", ...easy, "--json"],
-      1500,
-    );
-    const { result } = JSON.parse(stdout) as Json;
-    expect(stderr).toMatch(/^stopped .*interrupted by the user/m);
-    expect(result.stop).toMatchObject({ finding: null });
-    expect(result.total.ok).toBeGreaterThan(3);
-    expect(code).toBe(0);
-  });
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "%s during concurrency on a server of its own: a result of the time until then, marked as ended early, in all outputs",
+    async (signal) => {
+      const csv = join(folder, "interrupted.csv");
+      const { code, stdout, stderr } = await load(
+        ["--concurrency", "3", "--duration", "10m", "--warmup", "0s", ...easy, "--json", "--csv", csv],
+        [[signal, 1500]],
+      );
+      const { result, slo } = JSON.parse(stdout) as Json;
+      expect(stderr).toMatch(new RegExp(`^stopped .*interrupted \\(${signal}\\)$`, "m"));
+      expect(stderr).toMatch(/^invalid +ended early, after \d+\.\d s of 600\.0 s/m);
+      expect(result).toMatchObject({ valid: false, stop: { finding: null, interrupted: true } });
+      expect(slo.verdict).toBe("unknown");
+      expect(result.total.ok).toBeGreaterThan(3);
+      expect((await readFile(csv, "utf8")).split("\n").length).toBeGreaterThan(2);
+      expect(code).toBe(130);
+    },
+  );
 });
 
 describe("exit codes", () => {

@@ -148,6 +148,7 @@
   function outcome(run) {
     if (run.state === "running") return ["running", ""];
     if (run.result === null) return [run.state, "bad"];
+    if (run.result.stop?.interrupted) return ["ended early", "bad"];
     if (!run.result.valid) return ["invalid", "bad"];
     if (run.result.stop?.finding) return ["stopped by its rule", "bad"];
     const share = run.result.total.ok / run.result.total.planned;
@@ -159,7 +160,9 @@
   function why(run) {
     if (run.error !== null) return run.error;
     const { stop, invalidReasons = [], warnings = [] } = run.result ?? {};
-    return [stop?.reason, ...invalidReasons, ...warnings].filter(Boolean).join("; ");
+    // An interruption is the first reason already.
+    const stopped = stop?.interrupted ? undefined : stop?.reason;
+    return [stopped, ...invalidReasons, ...warnings].filter(Boolean).join("; ");
   }
 
   function renderNow() {
