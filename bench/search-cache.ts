@@ -34,6 +34,8 @@ export class TruthCache {
     if (this.known.has(key)) return;
     this.known.set(key, value);
     this.added.push([key, value]);
+    // At once: a run may be interrupted.
+    if (this.path !== null) appendFileSync(this.path, this.lineOf(key, value));
   }
 
   /** All about one world. */
@@ -50,12 +52,17 @@ export class TruthCache {
 
   forget(): void {
     this.known.clear();
+    this.tidy();
   }
 
-  save(): void {
+  /** Drops from the file what belongs to other code. */
+  tidy(): void {
     if (this.path === null) return;
-    const lines = [...this.known].map(([key, value]) => JSON.stringify([this.tag, key, value]));
-    writeFileSync(this.path, lines.map((line) => `${line}\n`).join(""));
+    writeFileSync(this.path, [...this.known].map(([key, value]) => this.lineOf(key, value)).join(""));
+  }
+
+  private lineOf(key: string, value: unknown): string {
+    return `${JSON.stringify([this.tag, key, value])}\n`;
   }
 }
 

@@ -24,6 +24,8 @@ interface Effort {
 
 /** Windows are long: near the limit a queue takes a minute to fill, and short ones would flatter the server. */
 const longRun: Effort = { seeds: 6, measureS: 200, tolerance: 0.0015 };
+/** And hold so many requests: late ones come in bursts, and of a slow server 200 s hold too few for its 99th percentile. */
+const leastRequests = 150_000;
 /** Where bad spells come seldom. */
 const varyingRun: Effort = { ...longRun, seeds: 9 };
 /** To compare changes: the same random numbers in all of them. */
@@ -42,7 +44,9 @@ export function trueRate(world: World, fromS: number, toS: number, truths: Truth
   const known = truths.get(`${world.seed}:${from}-${to}`, () => {
     const effort = world.kind === "heavy-tail" || world.kind === "wander" ? varyingRun : longRun;
     const rough = rateOf(world, from, to, { ...effort, measureS: 20, tolerance: 0.01 });
-    return rough === null ? null : rateOf(world, from, to, effort, undefined, undefined, rough);
+    if (rough === null) return null;
+    const measureS = Math.max(effort.measureS, leastRequests / rough);
+    return rateOf(world, from, to, { ...effort, measureS }, undefined, undefined, rough);
   });
   return known === null ? null : Math.min(known, world.offerablePerS);
 }
@@ -128,12 +132,14 @@ function highestRoot(
 /** Of a sweep that ended at `endS`: the planted cause, or the resources whose relief gains most in the real server; and the best changes. */
 export function rightDiagnosis(world: World, endS: number, truths: TruthCache): RightDiagnosis {
   const planted = world.planted(endS);
-  const found = truths.get(`${world.seed}:why`, () => reasonsOf(world));
+  // A server that changes is what it is at the end: that is what has to be helped.
+  const atS = world.changesOverTime ? tens(endS) : 0;
+  const found = truths.get(`${world.seed}:why:${atS}`, () => reasonsOf(world, atS));
   return planted === null ? found : { ...found, causes: [planted] };
 }
 
-function reasonsOf(world: World): RightDiagnosis {
-  const base = rateOf(world, 0, 0, comparing);
+function reasonsOf(world: World, atS: number): RightDiagnosis {
+  const base = rateOf(world, atS, atS, comparing);
   if (base === null) return { causes: [], moves: [] };
   const system = {
     server: { ...world.variant, dynamicBatching: true, law: world.law },
@@ -143,8 +149,8 @@ function reasonsOf(world: World): RightDiagnosis {
     // Settings and law of the changed system, the variation of the real one.
     const rate = rateOf(
       world,
-      0,
-      0,
+      atS,
+      atS,
       comparing,
       ({ variation }) => ({ ...changed.server, variation }),
       changed.overheadMs,

@@ -105,7 +105,7 @@ async function main(): Promise<number> {
   });
   const started = performance.now();
   await scoreAll(missing, preset, processes, truths, work);
-  truths.save();
+  truths.tidy();
   // Of a sweep that was interrupted one part may be there alone: rows are compared over the same servers.
   const done = seeds.filter((seed) => parts.every((part) => work[part].done.has(seed)));
   const sweepsOf = (part: Part): Sweep[] => done.map((seed) => work[part].done.get(seed)!);

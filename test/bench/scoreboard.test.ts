@@ -1,9 +1,12 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { baselines, runBaseline } from "../../bench/search-baselines";
 import { scoreOf, type Score, type SweepAnswer } from "../../bench/search-answer";
 import { complaintsAbout } from "../../bench/search-bounds";
 import { renderTable, summarise, type StrategyScore } from "../../bench/search-report";
-import { TruthCache } from "../../bench/search-cache";
+import { TruthCache, WorkFile } from "../../bench/search-cache";
 import { kindOf, randomWorld, worldKinds } from "../../bench/search-worlds";
 
 const answer: SweepAnswer = {
@@ -65,6 +68,44 @@ describe("a sweep's score", () => {
       error: -1,
       covered: false,
       falsePass: false,
+    });
+  });
+});
+
+describe("what is kept between runs", () => {
+  const inFolder = (test: (folder: string) => void): void => {
+    const folder = mkdtempSync(join(tmpdir(), "scoreboard-"));
+    try {
+      test(folder);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  };
+
+  it("is there after an interruption, for the same code only", () => {
+    inFolder((folder) => {
+      const path = join(folder, "truths.jsonl");
+      new TruthCache(path, "a").put("1:0-0", 17);
+      new WorkFile(join(folder, "work.jsonl"), "a").add({ seed: 3 });
+      const unmade = (): never => {
+        throw new Error("is known");
+      };
+      expect(new TruthCache(path, "a").get("1:0-0", unmade)).toBe(17);
+      expect(new TruthCache(path, "b").of(1)).toEqual([]);
+      expect([...new WorkFile(join(folder, "work.jsonl"), "a").done.keys()]).toEqual([3]);
+      expect(new WorkFile(join(folder, "work.jsonl"), "b").done.size).toBe(0);
+    });
+  });
+
+  it("is tidied up without losing anything of this code", () => {
+    inFolder((folder) => {
+      const path = join(folder, "truths.jsonl");
+      new TruthCache(path, "old").put("1:0-0", 17);
+      const cache = new TruthCache(path, "new");
+      cache.put("2:0-0", null);
+      cache.tidy();
+      expect(new TruthCache(path, "old").of(1)).toEqual([]);
+      expect(new TruthCache(path, "new").of(2)).toEqual([["2:0-0", null]]);
     });
   });
 });

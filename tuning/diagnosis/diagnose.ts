@@ -11,6 +11,7 @@ import type { ModelledSystem } from "../search/model-knee";
 import type { LoadMode } from "../search/load-axis";
 import type { Cause, ServerWindow, Slo } from "../trial";
 import { causeOf } from "./cause";
+import { withKnownBatches } from "./known-batches";
 import { adviceFor } from "./moves";
 import { conversionWithoutEffect, instancesThatFit, memoryLimit, throttled } from "./special-causes";
 import { predictionOf, type Relief, reliefs, type Resource, reliefShare, withLaw } from "./relief";
@@ -57,7 +58,11 @@ function wordsFor({ processor }: SystemFacts): Readonly<Record<Resource, Words>>
 }
 
 export function diagnose(input: DiagnosisInput): Diagnosis {
-  const { variant, system, sloRate, fitted } = input;
+  const { variant, sloRate, fitted, facts } = input;
+  const server = input.nearest?.server ?? null;
+  const { system, batchesKnown } = fitted.identified.batchSplit
+    ? { system: input.system, batchesKnown: true }
+    : withKnownBatches(input.system, variant, server?.meanBatch ?? null, facts, input.lawOf);
   const prediction = predictionOf(system, input.mode, input.slo, input.kneeValue);
   if (prediction === null) {
     return {
@@ -69,7 +74,6 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
   }
   const gains = reliefs(system, prediction);
   const evidence = evidenceOf(input, gains);
-  const server = input.nearest?.server ?? null;
   const instancesAllowed = instancesThatFit(variant, server);
   const { nextMove, blockedByMemory } = adviceFor({
     variant,
@@ -84,7 +88,7 @@ export function diagnose(input: DiagnosisInput): Diagnosis {
     sloRate,
     lawOf: input.lawOf,
     instancesAllowed,
-    batchesKnown: fitted.identified.batchSplit,
+    batchesKnown,
   });
   const [first, second] = gains;
   if (first === undefined || first.gain < leastGain) {

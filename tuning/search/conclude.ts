@@ -11,7 +11,7 @@ import type { KneeTrial, SearchState } from "./search-state";
 export const intervalLevel = 0.95;
 /** Level of the one-sided bound that is the operating rate. */
 export const operatingLevel = 0.99;
-/** Chance error of a simulated knee, relative, at rough and fine effort. */
+/** Chance error of a simulated knee, relative, at least: a few seeds may agree by chance. */
 const simulationError = 0.003;
 
 /** The knee with its uncertainty, in the search's own unit (requests/s or users). */
@@ -69,10 +69,11 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   if (knee === null) {
     return nothing(noRate(state));
   }
-  const spread = halfWidth(estimate, intervalLevel, simulationError);
+  const chance = Math.max(simulationError, knee.chance);
+  const spread = halfWidth(estimate, intervalLevel, chance);
   const limit = clientLimitOf(state, knee);
   if (limit !== null) return capped(state, knee.ratePerS * Math.exp(spread), limit, base);
-  const oneSided = halfWidth(estimate, 2 * operatingLevel - 1, simulationError);
+  const oneSided = halfWidth(estimate, 2 * operatingLevel - 1, chance);
   const sloRate: Interval = {
     estimate: knee.ratePerS,
     low: knee.ratePerS * Math.exp(-spread),
@@ -141,8 +142,9 @@ type Base = Omit<VariantOutcome, "sloRate" | "operatingRate" | "fittedLaw" | "di
 /** The load generator was the limit: the highest rate that held, and no more than a prediction above it. */
 function capped(state: SearchState, predictedHigh: number, limit: number, base: Base): VariantOutcome {
   const unit = state.options.mode === "users" ? "users" : "requests/s";
+  // A trial far within the SLO is sure enough even where its requests are too few for a verdict.
   const passed = state.kneeTrials
-    .filter(({ judged }) => judged.verdict === "pass")
+    .filter(({ judged, value }) => judged.verdict === "pass" || value <= state.clear.low)
     .map(({ judged }) => judged.ratePerS);
   const best = passed.length > 0 ? Math.max(...passed) : null;
   const summary =

@@ -6,7 +6,7 @@ import { capacityPerS } from "../../serving-model/truth";
 import { percentileMs } from "../../serving-model/latency-bins";
 import { normalQuantile } from "../statistics/special";
 import type { Slo } from "../trial";
-import { excessOfCounts } from "./quantile-excess";
+import { excessOfCounts, excessOfSimulation } from "./quantile-excess";
 import { type LoadMode, shapeAt, withOverhead } from "./load-axis";
 
 /** A modelled system under test: the node, and what the path to it adds to every response. */
@@ -27,9 +27,9 @@ export interface KneeEffort {
 }
 
 /** For a decision on the way: about 0.5 % in steep knees, 1 % in flat ones. */
-export const roughEffort: KneeEffort = { seeds: 2, requests: 40_000, leastS: 20, mostS: 120 };
-/** For an answer. */
-export const fineEffort: KneeEffort = { seeds: 4, requests: 120_000, leastS: 60, mostS: 400 };
+export const roughEffort: KneeEffort = { seeds: 2, requests: 40_000, leastS: 20, mostS: 400 };
+/** For an answer. Slow servers are simulated for longer: what their knee is uncertain by depends on requests, not on seconds. */
+export const fineEffort: KneeEffort = { seeds: 4, requests: 160_000, leastS: 60, mostS: 1600 };
 
 export interface Knee {
   /** Requests/s in an open loop, users in a closed one. */
@@ -39,6 +39,11 @@ export interface Knee {
   readonly quantileMs: number;
   readonly meanBatch: number;
   readonly gpuBusy: number;
+  /**
+   * Standard error of `value`, relative, by how much the seeds disagree; 0 where they are meant to (a spread), or the rate is at the
+   * server's capacity.
+   */
+  readonly chance: number;
 }
 
 /** Queues forget within some tens of bounds: a fast server need not be simulated for longer. */
@@ -82,13 +87,14 @@ export function kneeOf(
     );
     return { y: excessOfCounts(runs, slo, system.overheadMs), runs };
   };
-  const value = rootOf(
+  const root = rootOf(
     (v) => at(v).y,
     Math.min(guess ?? ceiling * 0.9, ceiling * 0.999),
     ceiling,
     mode === "users" ? 1 : 0,
   );
-  if (value === null) return null;
+  if (root === null) return null;
+  const { value, slope } = root;
   const { runs } = at(value);
   const mean = (pick: (run: SimulationResult) => number): number =>
     runs.reduce((sum, run) => sum + pick(run), 0) / runs.length;
@@ -100,7 +106,18 @@ export function kneeOf(
     quantileMs: percentileMs(counts, slo.quantile) + system.overheadMs,
     meanBatch: mean((run) => run.meanBatch),
     gpuBusy: mean((run) => run.gpuBusy),
+    chance:
+      spread > 0 || !(slope > 0)
+        ? 0
+        : chanceOf(runs.map((run) => excessOfSimulation(run, slo, system.overheadMs))) / slope,
   };
+}
+
+/** Standard error of the mean. */
+function chanceOf(ys: readonly number[]): number {
+  const mean = ys.reduce((sum, y) => sum + y, 0) / ys.length;
+  const squares = ys.reduce((sum, y) => sum + (y - mean) ** 2, 0);
+  return ys.length < 2 ? 0 : Math.sqrt(squares / (ys.length - 1) / ys.length);
 }
 
 /** Shares of the knee at which low loads are looked at, and where a miss there ends, relative. */
@@ -147,13 +164,19 @@ const atRest = 0.0003;
 /** Least value worth looking at, requests/s or users. */
 const leastValue = 1;
 
+interface Root {
+  readonly value: number;
+  /** dy / d ln(value) there; Infinity at the ceiling. */
+  readonly slope: number;
+}
+
 /** Largest value with y <= 0 in log steps: bracket from the guess, then regula falsi with bisection as a safeguard. */
 function rootOf(
   y: (value: number) => number,
   guess: number,
   ceiling: number,
   leastStep: number,
-): number | null {
+): Root | null {
   let low = NaN;
   let yLow = NaN;
   let high = NaN;
@@ -164,7 +187,7 @@ function rootOf(
     if (here <= 0) {
       low = value;
       yLow = here;
-      if (value >= ceiling) return value;
+      if (value >= ceiling) return { value, slope: Infinity };
       if (Number.isNaN(high)) value = Math.min(ceiling, value * factor);
     } else {
       high = value;
@@ -173,12 +196,13 @@ function rootOf(
       if (Number.isNaN(low)) value = Math.max(leastValue, value / factor);
     }
   }
+  const slope = (): number => (yHigh - yLow) / Math.log(high / low);
   const crossing = (): number => Math.exp(Math.log(low) + (yLow / (yLow - yHigh)) * Math.log(high / low));
   let last = NaN;
   for (let i = 0; i < 40 && high / low > narrow && high - low > leastStep; i++) {
     const guessed = crossing();
     // The straight line between the two ends has come to rest: it is the root.
-    if (leastStep === 0 && Math.abs(guessed / last - 1) < atRest) return guessed;
+    if (leastStep === 0 && Math.abs(guessed / last - 1) < atRest) return { value: guessed, slope: slope() };
     last = guessed;
     const share = Math.min(0.95, Math.max(0.05, Math.log(guessed / low) / Math.log(high / low)));
     const middle = i % 4 === 3 ? Math.sqrt(low * high) : low * (high / low) ** share;
@@ -186,7 +210,7 @@ function rootOf(
     if (here <= 0) [low, yLow] = [middle, here];
     else [high, yHigh] = [middle, here];
   }
-  return leastStep > 0 ? Math.round(low) : crossing();
+  return { value: leastStep > 0 ? Math.round(low) : crossing(), slope: slope() };
 }
 
 /** The same system, everything in it faster by this factor (below 1: slower). */

@@ -51,6 +51,14 @@ const varyingTolerance = 0.1;
 const goodMisfit = 1.6;
 const lawErrorAlone = 0.008;
 const steadyLawError = 0.005;
+/**
+ * A server whose speed wanders does so within a trial, too: the speeds of trials show only what is left of it in their means. For a wander
+ * that is forgotten within a quarter of a trial (Ornstein-Uhlenbeck, T = 4 tau) their standard deviation is
+ * sqrt(2 (tau/T) (1 - (tau/T) (1 - exp(-T/tau)))) = 0.61 of the whole; a faster one hardly shows in trials and hardly matters.
+ */
+const shownByTrials = 0.61;
+/** What the few bad spells of ten trials leave open about the long run, in standard deviations of the trials' speed. */
+const spellError = 0.6;
 /** A last trial this far from the estimate (ln of the speed) leaves open whether the server changed. */
 const unsettledBy = 0.03;
 /** Of a trial that says nothing. */
@@ -209,9 +217,11 @@ export class SearchState {
       law === null
         ? {
             ...steadyEstimate,
+            spread: spread / shownByTrials,
             standardError: Math.hypot(
               Math.max(steadyEstimate.standardError, matched.standardError),
               steadyLawError,
+              spellError * spread,
             ),
           }
         : {
@@ -289,6 +299,11 @@ export class SearchState {
     const { steadyEstimate } = this;
     if (steadyEstimate === null) return false;
     return steadyEstimate.spread > leastSpread || Math.abs(steadyEstimate.trend) > leastTrend;
+  }
+
+  /** Standard deviation (ln) of the speed from trial to trial that the estimate has no law for. */
+  get trialSpread(): number {
+    return this.variationLaw === null ? (this.steadyEstimate?.spread ?? 0) : 0;
   }
 
   /** Whether a trial well below the knee is wanted: it shows what misses have nothing to do with the load. */

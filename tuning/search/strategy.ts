@@ -61,6 +61,8 @@ export function* searchSloRate(options: SearchOptions): SearchStrategy {
     yield* probe(state);
     if (state.system === null) yield* climb(state);
     yield* approach(state);
+    // Whether the trials contradict the model is asked of the last estimate.
+    state.settle();
     yield* bisect(state);
     yield* tryGoal(state);
   } catch (error) {
@@ -181,7 +183,7 @@ function nextValue(state: SearchState, tried: number): number {
     tries.length === 0
       ? value
       : Math.max(Math.min(...tries) / longestStep, Math.min(Math.max(...tries) * longestStep, value));
-  const wide = Math.max(1, Math.min(widestOffsets, (state.estimate?.spread ?? 0) / steadySpread));
+  const wide = Math.max(1, Math.min(widestOffsets, state.trialSpread / steadySpread));
   let value = reach(estimate * (1 + wide * offsets[tried % offsets.length]!));
   if (state.wantsFarTrial) value = reach(estimate * farTrial);
   // The model has no knee, or one far on the wrong side of what trials have shown: bisect between what is known.
