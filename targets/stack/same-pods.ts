@@ -1,4 +1,5 @@
 /** Pods come and go while a stack is measured: which trials may be used, and when it can go on. */
+import { KserveClient } from "../../kserve/client";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "../../loadgen/load-spec";
 import type { ConnectedStack } from "./connect-stack";
 import { kubeStatus } from "./kube";
@@ -7,6 +8,7 @@ import { LockLostError } from "./sweep-lock";
 /** A pod that was replaced gets a node, pulls its image and loads its model before it is ready. */
 const RECOVERY_TIMEOUT_MS = 15 * 60_000;
 const RECOVERY_POLL_MS = 2000;
+const ANSWER_TIMEOUT_MS = 5000;
 /** A machine that was asleep over lunch goes on where it was. */
 const PATIENCE_MS = 30 * 60_000;
 
@@ -62,7 +64,8 @@ async function changedPods({ kube, outputs, replicas }: ConnectedStack): Promise
 
 /**
  * Waits until as many servers are ready and as many load workers connected as before, and takes new pods in the place of those that
- * are gone. @throws Error that says what is still missing; the signal's reason
+ * are gone. Connections from before are cut, since they may lead to what is gone and would be waited for in vain.
+ * @throws Error that says what is still missing; the signal's reason
  */
 export async function untilReady(
   connected: ConnectedStack,
@@ -70,8 +73,12 @@ export async function untilReady(
   timeoutMs: number = RECOVERY_TIMEOUT_MS,
 ): Promise<void> {
   const until = performance.now() + timeoutMs;
+  connected.controller.disconnect();
   for (;;) {
-    const missing = (await missingServers(connected)) ?? (await missingWorkers(connected));
+    const missing =
+      (await missingServers(connected)) ??
+      (await silentServers(connected)) ??
+      (await missingWorkers(connected));
     if (missing === null) return;
     signal?.throwIfAborted();
     if (performance.now() > until)
@@ -93,6 +100,18 @@ async function missingServers({ kube, outputs, replicas }: ConnectedStack): Prom
   for (const replica of replicas) {
     const pod = ready.find(({ uid }) => uid === replica.pod.uid) ?? fresh.shift();
     if (pod) replica.pod = pod;
+  }
+  return null;
+}
+
+/** A pod may be ready a moment before its server answers through a new connection. */
+async function silentServers({ replicas }: ConnectedStack): Promise<string | null> {
+  for (const { pod, grpc, metrics } of replicas) {
+    for (const forward of [grpc, metrics]) forward.disconnect();
+    const client = new KserveClient(grpc.address);
+    const isLive = await client.serverLive({ deadlineMs: ANSWER_TIMEOUT_MS }).catch(() => false);
+    client.close();
+    if (!isLive) return `the server in ${pod.name} does not answer`;
   }
   return null;
 }

@@ -7,10 +7,10 @@ import { poolType } from "./cloud/gke";
 import { manifestsOf, restrictedRefusal, strictRefusal } from "./cluster/admission";
 import { setFate } from "./cluster/fate";
 import type { KubeObject } from "./cluster/kube-api";
-import { gpuNodes, kubectl, largestDuring, nodeOf, podsOf } from "./cluster/pods";
+import { gpuNodes, kubectl, longestDuring, nodeOf, placedPods, podsOf } from "./cluster/pods";
 import { until } from "./cluster/program";
 import { Environment } from "./environment";
-import { destroy, failing, preview, refresh, summary, up } from "./operations";
+import { destroy, failing, preview, refresh, repositoryVariants, summary, up } from "./operations";
 
 /** The life of a dev stack, from nothing to nothing. Each test goes on where the one before it ended. */
 let environment: Environment;
@@ -29,12 +29,6 @@ afterAll(() => environment.close());
 /** Pods of the driver's DaemonSet. */
 const installers = (): Promise<KubeObject[]> =>
   environment.api.list("/api/v1/namespaces/kube-system/pods?labelSelector=k8s-app=nvidia-driver-installer");
-
-/** Names of the variants in the repository, the served one first. */
-async function variantNames(): Promise<string[]> {
-  const { repositoryVariants } = await stack.outputs();
-  return (repositoryVariants?.value as { name: string }[]).map((variant) => variant.name);
-}
 
 describe("from nothing", () => {
   it("previews although nothing exists", async () => {
@@ -58,7 +52,7 @@ describe("from nothing", () => {
   });
 
   it("wakes with one T4 node, which gets its driver from the DaemonSet", async () => {
-    convertModels(environment.world, await variantNames());
+    convertModels(environment.world, await repositoryVariants(stack));
     await up(stack);
     const [node] = await gpuNodes(environment.api);
     const pods = await podsOf(environment.api, "triton");
@@ -147,7 +141,7 @@ describe("on the scheduler", () => {
 
 describe("changes", () => {
   it("another variant restarts Triton and touches nothing else, for every variant", async () => {
-    const names = await variantNames();
+    const names = await repositoryVariants(stack);
     for (const name of [...names.slice(1), names[0]!]) {
       await set("variant", name);
       expect([name, summary(await up(stack))]).toEqual([name, ["update triton"]]);
@@ -162,9 +156,7 @@ describe("changes", () => {
     await set("tritonVersion", "25.01");
     const startedMs = Date.now();
     const running = up(stack);
-    const placed = async () =>
-      (await api.list("/api/v1/pods?labelSelector=app=triton")).filter((pod) => nodeOf(pod) !== "").length;
-    expect(await largestDuring(running, placed)).toBe(1);
+    expect(await longestDuring(running, () => placedPods(api, "triton"))).toHaveLength(1);
     expect(Date.now() - startedMs).toBeGreaterThan(5000);
     await endFate();
     expect(await gpuNodes(api)).toHaveLength(1);

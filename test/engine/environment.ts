@@ -27,10 +27,11 @@ import { toolNamed, versions } from "../../tools/catalogue";
 import { tokenOf, type Forward } from "./cluster/cluster";
 import type { KubeApi } from "./cluster/kube-api";
 import { Gke } from "./cloud/gke";
-import { googleProvider } from "./cloud/google";
+import { convertModels, googleProvider } from "./cloud/google";
 import { dockerBuildProvider, randomProvider } from "./cloud/others";
 import { StandInProvider } from "./cloud/provider";
 import { World } from "./cloud/world";
+import { repositoryVariants, up } from "./operations";
 
 /** The checkout. */
 export const checkout = resolve(__dirname, "..", "..");
@@ -181,6 +182,14 @@ export class Environment {
     );
     await stack.setAllConfig(config);
     return stack;
+  }
+
+  /** Brings a stack up whose file or config says `asleep`, converts its models, and wakes it, as a person does. */
+  async wake(stack: Stack): Promise<void> {
+    await up(stack);
+    convertModels(this.world, await repositoryVariants(stack));
+    await stack.setConfig("triton-slo-stack:asleep", { value: "false" });
+    await up(stack);
   }
 
   /** Starts the CLI in the project's folder, as a person does. */

@@ -1,11 +1,9 @@
 import type { Stack } from "@pulumi/pulumi/automation";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { convertModels } from "./cloud/google";
 import { setFate } from "./cluster/fate";
 import { gpuNodes, kubectl, nodeOf, podsOf } from "./cluster/pods";
 import { until } from "./cluster/program";
 import { Environment } from "./environment";
-import { up } from "./operations";
 
 /**
  * Each gate is shut in a running cluster, and the command a person would run says which one, with evidence and what to do.
@@ -28,14 +26,7 @@ beforeAll(async () => {
     "dev",
     Object.fromEntries(Object.entries(config).map(([key, value]) => [`triton-slo-stack:${key}`, { value }])),
   );
-  await up(stack);
-  const { repositoryVariants } = await stack.outputs();
-  convertModels(
-    environment.world,
-    (repositoryVariants?.value as { name: string }[]).map((variant) => variant.name),
-  );
-  await stack.setConfig("triton-slo-stack:asleep", { value: "false" });
-  await up(stack);
+  await environment.wake(stack);
 });
 afterAll(() => environment.close());
 afterEach(async () => {

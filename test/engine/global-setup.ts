@@ -3,7 +3,7 @@ import { requireTool } from "../../tools/cache";
 import { toolNamed } from "../../tools/catalogue";
 
 export default function setup(): void {
-  const problems = (["kube-testbed", "pulumi-cli", "pulumi-provider"] as const).flatMap((name) => {
+  const problems = (["kube-testbed", "pulumi-cli", "pulumi-provider", "triton"] as const).flatMap((name) => {
     try {
       requireTool(toolNamed(name));
       return [];

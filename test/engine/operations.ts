@@ -89,3 +89,9 @@ export function summary(done: { steps: Step[] }): string[] {
     .map((step) => `${step.op} ${step.name}`)
     .sort();
 }
+
+/** Names of the variants in the stack's repository, the served one first. */
+export async function repositoryVariants(stack: Stack): Promise<string[]> {
+  const { repositoryVariants: output } = await stack.outputs();
+  return (output?.value as { name: string }[]).map(({ name }) => name);
+}

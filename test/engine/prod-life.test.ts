@@ -3,10 +3,8 @@ import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { clusterType } from "./cloud/gke";
-import { convertModels } from "./cloud/google";
-import type { KubeObject } from "./cluster/kube-api";
 import { setFate } from "./cluster/fate";
-import { gpuNodes, largestDuring, nodeOf, podsOf } from "./cluster/pods";
+import { gpuNodes, longestDuring, nodeOf, placedPods, podsOf } from "./cluster/pods";
 import { checkout, Environment } from "./environment";
 import { destroy, preview, refresh, summary, up } from "./operations";
 
@@ -68,14 +66,7 @@ describe("the command line, as in the workflow", () => {
 
 describe("from nothing", () => {
   it("comes up asleep, then with two servers on two GPU nodes", async () => {
-    await up(stack);
-    const { repositoryVariants } = await stack.outputs();
-    convertModels(
-      environment.world,
-      (repositoryVariants?.value as { name: string }[]).map((variant) => variant.name),
-    );
-    await set("asleep", "false");
-    await up(stack);
+    await environment.wake(stack);
     const nodes = await gpuNodes(environment.api);
     expect(nodes).toHaveLength(2);
     expect((await podsOf(environment.api, "triton")).map(nodeOf).sort()).toEqual(nodes);
@@ -105,21 +96,20 @@ describe("changes", () => {
     const endFate = await setFate(api, { app: "triton", readyAfter: "4s" });
     await set("variant", "tftrt_fp16");
     const running = up(stack);
-    const all = (): Promise<KubeObject[]> => api.list("/api/v1/pods?labelSelector=app=triton");
     let fewestReady = 2;
-    const most = await largestDuring(running, async () => {
-      const pods = await all();
+    const placed = await longestDuring(running, async () => {
+      const pods = await api.list("/api/v1/pods?labelSelector=app=triton");
       const ready = pods.filter((pod) =>
         ((pod.status?.conditions ?? []) as { type: string; status: string }[]).some(
           (one) => one.type === "Ready" && one.status === "True",
         ),
       );
       fewestReady = Math.min(fewestReady, ready.length);
-      return pods.filter((pod) => nodeOf(pod) !== "").length;
+      return placedPods(api, "triton");
     });
     await endFate();
     expect(summary(await running)).toEqual(["update triton"]);
-    expect(most).toBe(2);
+    expect(placed).toHaveLength(2);
     expect(fewestReady).toBe(1);
     expect(await gpuNodes(api)).toHaveLength(2);
   });

@@ -17,7 +17,7 @@ export interface Fate {
 const group = "/apis/admissionregistration.k8s.io/v1";
 const quoted = (text: string): string => JSON.stringify(text);
 
-/** Applies to pods that are created from now on. Returns a function that ends it. */
+/** Applies to pods that are created from now on, in the place of an earlier fate of the same app. Returns a function that ends it. */
 export async function setFate(api: KubeApi, fate: Fate): Promise<() => Promise<void>> {
   const name = `fate-${fate.app}`;
   const annotations: Record<string, string | undefined> = {
@@ -28,6 +28,19 @@ export async function setFate(api: KubeApi, fate: Fate): Promise<() => Promise<v
   const pairs = Object.entries(annotations).flatMap(([key, value]) =>
     value ? [`${quoted(key)}: ${quoted(value)}`] : [],
   );
+  const isActive = async (): Promise<boolean> => {
+    const probe = await api.create("/api/v1/namespaces/default/pods?dryRun=All", {
+      metadata: { name: "probe", labels: { app: fate.app } },
+      spec: { containers: [{ name: "probe", image: "none:1" }] },
+    });
+    return Object.keys(probe.metadata.annotations ?? {}).some((key) => key.startsWith("fate.test/"));
+  };
+  const end = async (): Promise<void> => {
+    await api.delete(`${group}/mutatingadmissionpolicybindings/${name}`);
+    await api.delete(`${group}/mutatingadmissionpolicies/${name}`);
+    await until("the API server has forgotten the fate", async () => !(await isActive()));
+  };
+  await end();
   await api.create(`${group}/mutatingadmissionpolicies`, {
     metadata: { name },
     spec: {
@@ -57,17 +70,6 @@ export async function setFate(api: KubeApi, fate: Fate): Promise<() => Promise<v
     metadata: { name },
     spec: { policyName: name },
   });
-  const isActive = async (): Promise<boolean> => {
-    const probe = await api.create("/api/v1/namespaces/default/pods?dryRun=All", {
-      metadata: { name: "probe", labels: { app: fate.app } },
-      spec: { containers: [{ name: "probe", image: "none:1" }] },
-    });
-    return Object.keys(probe.metadata.annotations ?? {}).some((key) => key.startsWith("fate.test/"));
-  };
   await until("the API server applies the fate", isActive);
-  return async () => {
-    await api.delete(`${group}/mutatingadmissionpolicybindings/${name}`);
-    await api.delete(`${group}/mutatingadmissionpolicies/${name}`);
-    await until("the API server has forgotten the fate", async () => !(await isActive()));
-  };
+  return end;
 }

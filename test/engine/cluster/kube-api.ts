@@ -31,6 +31,8 @@ export class KubeApiError extends Error {
   }
 }
 
+class StaleConnection extends Error {}
+
 const patchTypes = {
   merge: "application/merge-patch+json",
   strategic: "application/strategic-merge-patch+json",
@@ -50,12 +52,23 @@ export class KubeApi {
   }
 
   /** Any call. `path` starts with /api or /apis and may carry a query. */
-  call<T = KubeObject>(
+  async call<T = KubeObject>(
     method: string,
     path: string,
     body?: unknown,
     contentType = "application/json",
   ): Promise<T> {
+    for (;;) {
+      try {
+        return await this.once<T>(method, path, body, contentType);
+      } catch (error) {
+        // The server ends connections that are idle for long, perhaps just when one is used again.
+        if (!(error instanceof StaleConnection)) throw error;
+      }
+    }
+  }
+
+  private once<T>(method: string, path: string, body: unknown, contentType: string): Promise<T> {
     return new Promise((resolve, reject) => {
       const call = request(
         {
@@ -81,7 +94,9 @@ export class KubeApi {
           });
         },
       );
-      call.on("error", reject);
+      call.on("error", (error: NodeJS.ErrnoException) =>
+        reject(call.reusedSocket && error.code === "ECONNRESET" ? new StaleConnection() : error),
+      );
       call.on("timeout", () => call.destroy(new Error(`${method} ${path}: no answer within 20 s`)));
       call.end(body === undefined ? undefined : JSON.stringify(body));
     });

@@ -21,6 +21,17 @@ export async function gpuNodes(api: KubeApi): Promise<string[]> {
 export const nodeOf = (pod: KubeObject): string =>
   typeof pod.spec?.nodeName === "string" ? pod.spec.nodeName : "";
 
+/** Pods of an app that have a node, in words: also those that were told to go and still hold what is theirs. */
+export async function placedPods(api: KubeApi, app: string): Promise<string[]> {
+  const pods = await api.list(`/api/v1/pods?labelSelector=app=${app}`);
+  return pods
+    .filter((pod) => nodeOf(pod) !== "")
+    .map(
+      ({ metadata: { name, deletionTimestamp }, spec, status }) =>
+        `${name} on ${String(spec?.nodeName)}, ${String(status?.phase)}, deleted ${deletionTimestamp ?? "not"}`,
+    );
+}
+
 /** Runs the real kubectl, whose field manager is what a person's change leaves behind. */
 export function kubectl(kubeconfig: string, ...args: string[]): string {
   const { kubectl: file } = requireTool(toolNamed("kube-testbed")).programs;
@@ -30,26 +41,23 @@ export function kubectl(kubeconfig: string, ...args: string[]): string {
   });
 }
 
-/** Asks again and again while something runs, and gives the largest answer. */
-export async function largestDuring(
+/** Asks again and again while something runs, and gives the longest answer. */
+export async function longestDuring<T>(
   running: Promise<unknown>,
-  ask: () => Promise<number>,
+  ask: () => Promise<readonly T[]>,
   everyMs = 150,
-): Promise<number> {
+): Promise<readonly T[]> {
   let ended = false;
-  let largest = 0;
+  let longest: readonly T[] = [];
   const watch = async (): Promise<void> => {
     while (!ended) {
-      largest = Math.max(largest, await ask());
+      const answer = await ask();
+      if (answer.length > longest.length) longest = answer;
       await new Promise((resolve) => setTimeout(resolve, everyMs));
     }
   };
-  const watching = watch();
-  try {
-    await running;
-  } finally {
-    ended = true;
-    await watching;
-  }
-  return largest;
+  // Both have to end, also when one fails: what runs would disturb the next test.
+  const outcomes = await Promise.allSettled([running.finally(() => (ended = true)), watch()]);
+  for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
+  return longest;
 }

@@ -19,8 +19,8 @@ Socket.prototype.connect = function (...words) {
 };
 
 const here = (path) => (typeof path === "string" ? path.replace(/^\/app\//, `${checkout}/`) : path);
-const { readdir } = fs;
-fs.readdir = (path, ...rest) => readdir(here(path), ...rest);
+for (const [name, call] of Object.entries(fs))
+  if (typeof call === "function") fs[name] = (path, ...rest) => call.call(fs, here(path), ...rest);
 const file = require.resolve("sharp", { paths: [checkout] });
 const sharp = require(file);
 require.cache[file].exports = Object.assign((input, ...rest) => sharp(here(input), ...rest), sharp);

@@ -2,13 +2,16 @@
  * What runs in a stack's pods, as processes on this machine: a real Triton, the load controller and one load worker. kwok's pods run
  * nothing; its port-forwards lead to these.
  */
-import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { until } from "../../engine/cluster/program";
+import { pathToFileURL } from "node:url";
+import { Program, until } from "../../engine/cluster/program";
 import { freePorts } from "../../free-ports";
 import { TritonServer } from "./triton-server";
 
 const checkout = resolve(__dirname, "..", "..", "..");
+const tsx = pathToFileURL(require.resolve("tsx")).href;
 
 export interface PodPorts {
   /** HTTP, gRPC and metrics of Triton. */
@@ -36,8 +39,9 @@ export async function podPorts(): Promise<PodPorts> {
 }
 
 export class PodProcesses {
-  private controller: ChildProcess | undefined;
-  private worker: ChildProcess | undefined;
+  private controller: Program | undefined;
+  private worker: Program | undefined;
+  private readonly logs = mkdtempSync(join(tmpdir(), "pod-processes-"));
 
   private constructor(
     private readonly options: PodProcessesOptions,
@@ -77,13 +81,18 @@ export class PodProcesses {
 
   async stop(): Promise<void> {
     await Promise.all([ended(this.worker), ended(this.controller), this.server.stop()]);
+    rmSync(this.logs, { recursive: true, force: true });
   }
 
   private async startController(): Promise<void> {
     const { workers, http } = this.options.ports;
     const words = ["--port", String(workers), "--http-port", String(http)];
-    this.controller = this.spawn("loadgen/controller-main.ts", words);
-    await until("the controller answers", async () => (await fetch(`http://127.0.0.1:${http}/healthz`)).ok);
+    const controller = this.run("controller", words);
+    this.controller = controller;
+    await until("the controller answers, or has ended", async () =>
+      controller.running ? (await fetch(`http://127.0.0.1:${http}/healthz`)).ok : true,
+    );
+    if (!controller.running) throw new Error(`The controller ended at its start:\n${controller.logTail()}`);
   }
 
   private startWorker(): void {
@@ -91,9 +100,7 @@ export class PodProcesses {
     const words = ["--controller", `127.0.0.1:${ports.workers}`, "--name", "load-worker-1"];
     const preload = podAddresses === undefined ? [] : ["--require", join(__dirname, "as-in-pod.cjs")];
     const asInPod = { addresses: podAddresses, port: ports.triton[1], checkout };
-    this.worker = this.spawn("loadgen/worker-main.ts", words, preload, {
-      AS_IN_POD: JSON.stringify(asInPod),
-    });
+    this.worker = this.run("worker", words, preload, { AS_IN_POD: JSON.stringify(asInPod) });
   }
 
   private untilConnected(): Promise<unknown> {
@@ -103,19 +110,16 @@ export class PodProcesses {
     });
   }
 
-  private spawn(
-    file: string,
+  private run(
+    name: "controller" | "worker",
     words: readonly string[],
     before: readonly string[] = [],
     variables: Readonly<Record<string, string>> = {},
-  ): ChildProcess {
-    const child = spawn(process.execPath, [...before, "--import", "tsx", join(checkout, file), ...words], {
-      cwd: checkout,
-      stdio: "ignore",
-      env: { ...process.env, LOADGEN_TOKEN: this.options.token, ...variables },
-    });
-    process.once("exit", () => child.kill("SIGKILL"));
-    return child;
+  ): Program {
+    const main = join(checkout, "loadgen", `${name}-main.ts`);
+    const log = join(this.logs, `${name}.log`);
+    const env = { ...process.env, LOADGEN_TOKEN: this.options.token, ...variables };
+    return Program.start(name, process.execPath, [...before, "--import", tsx, main, ...words], log, env);
   }
 }
 
@@ -123,9 +127,7 @@ function startTriton({ repository, ports }: PodProcessesOptions, model: string):
   return TritonServer.start({ repository, loadModels: [model], ports: ports.triton });
 }
 
-async function ended(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exit = new Promise((resolve) => child.once("exit", resolve));
-  child.kill("SIGKILL");
-  await exit;
+async function ended(program: Program | undefined): Promise<void> {
+  program?.kill();
+  await program?.stop();
 }
