@@ -6,7 +6,6 @@ export const speedsSchema = z.array(
   z.looseObject({
     batchSize: z.number().int().positive(),
     imagesPerS: z.number().positive(),
-    latencyP50Ms: z.number().nonnegative(),
     /** From the call to the answer, the whole batch's. */
     latencyP95Ms: z.number().nonnegative(),
   }),

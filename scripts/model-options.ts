@@ -1,6 +1,6 @@
 /** Options of the tune command about what infers here and about the accuracy check. Pure. */
 import type { Command } from "commander";
-import { textOf, wordOf, type Complaints, type Raw } from "./option-values";
+import { textOf, wordOf, wordsOf, type Complaints, type Raw } from "./option-values";
 
 export interface ModelRunOptions {
   /** What the local server executes models with. */
@@ -15,6 +15,8 @@ export interface ModelRunOptions {
   readonly heldOut: string | null;
   /** File of limits by precision; null: the defaults. */
   readonly accuracyLimits: string | null;
+  /** Manifests that say how fast the models of a running server are alone; null: none. */
+  readonly conversionManifest: readonly string[] | null;
 }
 
 const executors = ["simulated-t4", "onnx"] as const;
@@ -28,6 +30,7 @@ export interface RawModelRunOptions {
   reference?: Raw;
   heldOut?: Raw;
   accuracyLimits?: Raw;
+  conversionManifest?: Raw;
 }
 
 /** Declares them. */
@@ -47,7 +50,11 @@ export function addModelRunOptions(command: Command): Command {
     )
     .option("--reference [NAME]", "variant to compare answers with (default: original)")
     .option("--held-out [DIR]", "folder of images to compare answers on; none that INT8 was calibrated with")
-    .option("--accuracy-limits [FILE]", "YAML file of how far answers may differ, by precision");
+    .option("--accuracy-limits [FILE]", "YAML file of how far answers may differ, by precision")
+    .option(
+      "--conversion-manifest [FILE]",
+      "manifest.json of a conversion of the models of --triton: served rates are shown as shares of the models' own speed; several: A,B",
+    );
 }
 
 /** @param isRunning --triton or --stack was given: the server is not ours */
@@ -64,6 +71,7 @@ export function readModelRunOptions(
   if (raw.models !== undefined && executor !== "onnx") complain("--models goes with --executor onnx");
   if (executor === "onnx" && hasTimeDilation)
     complain("--time-dilation is for the simulated T4: ONNX Runtime runs in real time; leave it out");
+  const manifests = textOf(raw.conversionManifest, "--conversion-manifest", "manifest.json", complaints);
   const accuracy = raw.accuracy ?? true;
   for (const [option, value] of [
     ["--reference", raw.reference],
@@ -78,5 +86,6 @@ export function readModelRunOptions(
     reference: textOf(raw.reference, "--reference", "original", complaints),
     heldOut: textOf(raw.heldOut, "--held-out", "photos", complaints),
     accuracyLimits: textOf(raw.accuracyLimits, "--accuracy-limits", "limits.yaml", complaints),
+    conversionManifest: manifests === null ? null : wordsOf(manifests, "--conversion-manifest", complaints),
   };
 }

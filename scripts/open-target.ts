@@ -20,7 +20,9 @@ import { TargetError } from "../targets/target-error";
 import { ok, warning, type Check } from "../tuning/preflight/check";
 import type { OpenTarget } from "../tuning/target";
 import type { Slo } from "../tuning/trial";
+import { bucketReader } from "./conversion/gcloud";
 import { prepareLocal } from "./open-local";
+import { speedsInBucket, speedsInFiles } from "./stand-alone";
 import type { AddressOptions, TuneOptions } from "./tune-options";
 import { readVariantsFile } from "./variants-option";
 
@@ -91,7 +93,8 @@ async function prepareAddresses(
     const variants = await variantsOn(client, options);
     const reference = await referenceOn(client, variants, options);
     const cores = availableParallelism();
-    const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores });
+    const speeds = await speedsInFiles(options.conversionManifest, variants);
+    const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores, speeds });
     const checks: Check[] = [];
     if (options.wire) {
       const [address, { artefact }] = [triton.addresses[0]!, variants[0]!];
@@ -123,13 +126,19 @@ async function prepareStack(options: TuneOptions, stack: string): Promise<Prepar
   const maxRatePerS = options.maxRatePerS ?? connected.outputs.loadGenerator!.peakRatePerS;
   const { percentile, boundMs } = outputs.slo;
   const { artefact } = variants[0]!;
+  const { project, modelRepository, triton } = outputs;
+  const { bucket } = modelRepository;
+  const artefacts = { bucket, read: bucketReader({ project, bucket }), gpuType: triton.gpuType };
   try {
     return {
       ...nothingElse,
       variants,
       reference,
       servers: connected.servers,
-      open: () => openStackTarget({ connected, maxRatePerS, wireOf: artefact }),
+      open: async () => {
+        const speeds = await speedsInBucket(artefacts, variants);
+        return openStackTarget({ connected, maxRatePerS, wireOf: artefact, speeds });
+      },
       checks: [
         ...(await checkStack(connected)),
         check,

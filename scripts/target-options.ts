@@ -14,6 +14,7 @@ export interface RawTargetOptions {
   workers?: Raw;
   images?: Raw;
   timeDilation?: Raw;
+  conversionManifest?: Raw;
 }
 
 /** Options that go with a target, and those that exclude each other. */
@@ -37,12 +38,15 @@ export function complainAboutTarget(raw: RawTargetOptions, complaints: Complaint
       );
     if (raw.variantsFile !== undefined)
       complain("--variants-file is not for a stack: add variants to repositoryVariants in its configuration");
+    if (raw.conversionManifest !== undefined)
+      complain("--conversion-manifest is not for a stack: its manifests are read from its bucket");
   } else if (raw.yesProd !== undefined) {
     complain("--yes-prod goes with --stack NAME");
   }
   for (const [option, given, fits, what] of [
     ["--metrics", raw.metrics, raw.triton, "--triton HOST:PORT"],
     ["--replicas", raw.replicas, raw.triton ?? raw.stack, "--triton HOST:PORT,HOST:PORT or --stack NAME"],
+    ["--conversion-manifest", raw.conversionManifest, raw.triton ?? raw.stack, "--triton HOST:PORT"],
     ["--max-rate", raw.maxRate, raw.triton ?? raw.stack, "--triton HOST:PORT or --stack NAME"],
   ] as const) {
     if (given !== undefined && fits === undefined)

@@ -4,6 +4,7 @@ import type { ServerMetadataResponse } from "../kserve/messages";
 import { startLocalCluster } from "../loadgen/local-cluster";
 import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget, TargetEndpoints } from "../tuning/target";
+import type { KnownSpeeds } from "./known-speeds";
 import { LimitedLoad } from "./limited-load";
 import { findMetrics, hasGpuMetrics, type FoundMetrics } from "./metrics-urls";
 import { sharedMachineNote } from "./same-machine";
@@ -24,6 +25,8 @@ export interface AddressTargetOptions {
   /** Load worker processes; null: one, or more on machines with many cores. */
   readonly workers: number | null;
   readonly cores: number;
+  /** How fast its models are alone. Default: not known. */
+  readonly speeds?: KnownSpeeds;
 }
 
 /** Triton reads its GPUs every 2000 ms (--metrics-interval-ms); a gauge looks back that far. */
@@ -111,7 +114,12 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
       scheduler: dilation === null ? "payload" : "idle",
     },
     workers,
-    notes: [...notesOf(metrics, maxRatePerS), ...(place === null ? [] : [place])],
+    notes: [
+      ...notesOf(metrics, maxRatePerS),
+      ...(place === null ? [] : [place]),
+      ...(options.speeds?.notes ?? []),
+    ],
+    standAloneOf: options.speeds?.standAloneOf,
     endpoints: () => endpoints,
     ...(addresses.length > 1 ? { replicas: () => ({ grpc: addresses, metrics: metrics.urls }) } : {}),
     gpuGaugeLagMs: GPU_GAUGE_LAG_MS,

@@ -51,8 +51,6 @@ interface Failure {
 /** `gcloud` on PATH. Every call throws TargetError that says what to do. */
 export function gcloud({ project, zone, vm, bucket }: CloudPlace): Cloud {
   const where = ["--zone", zone, "--project", project];
-  const call = async (words: readonly string[]): Promise<{ stdout: string; stderr: string }> =>
-    run("gcloud", [...words], { maxBuffer: 64 << 20 });
   return {
     async describe() {
       const { stdout } = await call([
@@ -95,16 +93,25 @@ export function gcloud({ project, zone, vm, bucket }: CloudPlace): Cloud {
         return { text: "", next: from };
       }
     },
-    async read(path) {
-      try {
-        return (await call(["storage", "cat", `gs://${bucket}/${path}`, "--project", project])).stdout;
-      } catch (error) {
-        const failure = error as Failure;
-        if (/matched no objects|No URLs matched|404|not found/i.test(failure.stderr ?? "")) return null;
-        throw explained(failure, `gs://${bucket}/${path} cannot be read`);
-      }
-    },
+    read: bucketReader({ project, bucket }),
   };
+}
+
+/** Reads objects of a bucket as the user; the text of one, or null if it is not there. Throws TargetError that says what to do. */
+export function bucketReader({ project, bucket }: Pick<CloudPlace, "project" | "bucket">): Cloud["read"] {
+  return async (path) => {
+    try {
+      return (await call(["storage", "cat", `gs://${bucket}/${path}`, "--project", project])).stdout;
+    } catch (error) {
+      const failure = error as Failure;
+      if (/matched no objects|No URLs matched|404|not found/i.test(failure.stderr ?? "")) return null;
+      throw explained(failure, `gs://${bucket}/${path} cannot be read`);
+    }
+  };
+}
+
+function call(words: readonly string[]): Promise<{ stdout: string; stderr: string }> {
+  return run("gcloud", [...words], { maxBuffer: 64 << 20 });
 }
 
 function explained(error: Failure, what: string): TargetError {

@@ -1,5 +1,6 @@
 /** What a conversion made, from the manifests and failures in the bucket. */
 import { z } from "zod";
+import { speedsSchema } from "../../model-repo/stand-alone-speed";
 import { TargetError } from "../../targets/target-error";
 import { computeCapability } from "./compute-capability";
 import type { Cloud } from "./gcloud";
@@ -10,9 +11,7 @@ const manifestSchema = z.looseObject({
   precision: z.string(),
   gpu: z.looseObject({ name: z.string(), computeCapability: z.string() }).nullable(),
   accuracy: z.looseObject({ top1Agreement: z.number() }).nullable(),
-  standAloneSpeed: z.array(
-    z.looseObject({ batchSize: z.number(), imagesPerS: z.number(), latencyP95Ms: z.number() }),
-  ),
+  standAloneSpeed: speedsSchema,
 });
 const failureSchema = z.looseObject({ message: z.string(), fix: z.string() });
 

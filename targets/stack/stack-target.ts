@@ -6,6 +6,7 @@ import type { ModelArtefact, Variant } from "../../model-repo/variant";
 import { RepositoryControl } from "../../tuning/repository-control";
 import type { OpenTarget } from "../../tuning/target";
 import type { ServerControl } from "../../tuning/trial";
+import type { KnownSpeeds } from "../known-speeds";
 import { LimitedLoad } from "../limited-load";
 import { hasGpuMetrics } from "../metrics-urls";
 import { lockStack, type ConnectedStack } from "./connect-stack";
@@ -19,6 +20,8 @@ export interface StackTargetOptions {
   readonly maxRatePerS: number;
   /** Model whose requests' bytes the way is tried with before the first trial. Default: it is not tried. */
   readonly wireOf?: ModelArtefact;
+  /** How fast its artefacts are alone. Default: not known. */
+  readonly speeds?: KnownSpeeds;
 }
 
 /** Triton reads its GPUs every 2000 ms (--metrics-interval-ms) unless told otherwise; a gauge looks back that far. */
@@ -29,6 +32,7 @@ export async function openStackTarget({
   connected,
   maxRatePerS,
   wireOf,
+  speeds,
 }: StackTargetOptions): Promise<OpenTarget> {
   const { stack, outputs, replicas, servers, workers } = connected;
   const lock = await lockStack(connected);
@@ -63,7 +67,9 @@ export async function openStackTarget({
       ...(outputs.triton.gpuSpot
         ? ["the servers run on spot machines, which may be taken away in mid-sweep"]
         : []),
+      ...(speeds?.notes ?? []),
     ],
+    standAloneOf: speeds?.standAloneOf,
     endpoints: () => ({ grpc: [first!.grpc.address], metrics: metrics.urls.slice(0, 1) }),
     ...(replicas.length > 1 ? { replicas: () => all } : {}),
     timeDilation: () => 1,

@@ -51,6 +51,7 @@ const defaults: TuneOptions = {
   reference: null,
   heldOut: null,
   accuracyLimits: null,
+  conversionManifest: null,
 };
 
 describe("good command lines", () => {
@@ -78,6 +79,13 @@ describe("good command lines", () => {
         triton: { addresses: ["[::1]:8001", "b:9001"], metrics: ["http://a/m", "https://b:1/metrics"] },
         maxRatePerS: 250.5,
         variantsFile: "v.yaml",
+      },
+    ],
+    [
+      "--triton gpu-1:8001 --conversion-manifest a/manifest.json,b/manifest.json",
+      {
+        triton: { addresses: ["gpu-1:8001"], metrics: null },
+        conversionManifest: ["a/manifest.json", "b/manifest.json"],
       },
     ],
     ["--stack dev --variants mine,tftrt_int8", { stack: "dev", variants: ["mine", "tftrt_int8"] }],
@@ -170,6 +178,15 @@ describe("bad command lines name the option, the value and the fix", () => {
       "--stack dev --variants-file v.yaml",
       /^--variants-file is not for a stack: add variants to repositoryVariants in its configuration$/,
     ],
+    [
+      "--conversion-manifest m.json",
+      /^--conversion-manifest is for a running server: name one with --triton HOST:PORT$/,
+    ],
+    [
+      "--stack dev --conversion-manifest m.json",
+      /^--conversion-manifest is not for a stack: its manifests are read from its bucket$/,
+    ],
+    ["--triton a:1 --conversion-manifest m.json,m.json", /^--conversion-manifest m\.json: is named twice/],
     ["--yes-prod", /^--yes-prod goes with --stack NAME/],
     ["--replicas 1,2", /^--replicas is for a running server: name one with --triton HOST:PORT,HOST:PORT or/],
     ["--stack dev --replicas 0", /^--replicas 0: give whole numbers from 1/],
