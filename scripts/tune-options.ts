@@ -62,6 +62,8 @@ export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   readonly slo: Slo | null;
   /** Requests per second to be reached; null when only the limit is asked for. */
   readonly goalRatePerS: number | null;
+  /** A variant that is clearly worse than the best one so far is given up early. */
+  readonly race: boolean;
   /** Configurations that nobody wrote down to measure at most, after the variants; 0: none. */
   readonly explore: number;
   /** Wall minutes after which the sweep ends with what it has; null: no limit. */
@@ -111,6 +113,7 @@ const rules = {
 interface RawOptions extends RawTargetOptions, RawStackRunOptions, RawModelRunOptions {
   slo?: Raw;
   goalRate?: Raw;
+  race?: true;
   explore?: Raw;
   maxMinutes?: Raw;
   load?: Raw;
@@ -188,6 +191,7 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
         "--goal-rate [N]",
         "also say whether N requests per second are reached, by which variant, with how much room",
       )
+      .option("--race", "give a variant up as soon as it is clearly worse than the best one so far")
       .option(
         "--explore [N]",
         `then look for a better configuration that nobody wrote down (batch size, instances, queue delay), and measure up to N (default: ${defaults.explore})`,
@@ -268,6 +272,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
     maxRatePerS: maxRate === null ? null : number(maxRate, "--max-rate", rules.maxRate),
     slo: slo === null ? null : sloOf(slo, "--slo", complaints),
     goalRatePerS: goalRate === null ? null : number(goalRate, "--goal-rate", rules.goalRate),
+    race: raw.race ?? false,
     explore: switchOrNumberOf(raw.explore, "--explore", rules.explore, defaults.explore, complaints) ?? 0,
     load: wordOf(load, "--load", loads, complaints) ?? "poisson",
     effort: raw.thorough ? "thorough" : "quick",

@@ -135,6 +135,7 @@ async function sweep(
           price: prepared.price,
           cost: meter,
           maxMinutes: options.maxMinutes,
+          race: options.race,
           explore: options.explore,
           replicas: options.replicas,
           accuracy: accuracy.settings,

@@ -44,6 +44,16 @@ export interface Diagnosis {
   readonly nextMove: NextMove | null;
 }
 
+/** Why a variant's search was ended before its interval was narrow: it is clearly worse than the best one so far. */
+export interface RacedOut {
+  /** The best variant so far, and the lower end of its interval, requests/s. */
+  readonly leader: string;
+  readonly leaderAtLeastPerS: number;
+  /** One-sided upper bound of this variant's SLO rate, requests/s, and its level. */
+  readonly atMostPerS: number;
+  readonly level: number;
+}
+
 export interface VariantOutcome {
   readonly variantName: string;
   /** Null when no rate held the SLO, or when no trial was valid; `note` then says why. */
@@ -65,6 +75,8 @@ export interface VariantOutcome {
   readonly diagnosis: Diagnosis;
   readonly trials: readonly JudgedTrial[];
   readonly note: string | null;
+  /** Its search was ended early, and `sloRate` is rougher than otherwise; absent: it was not. */
+  readonly racedOut?: RacedOut;
   /** Why it was not measured and takes no part in the ranking; absent: it was. */
   readonly excluded?: string;
 }

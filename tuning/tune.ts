@@ -22,6 +22,7 @@ import type { ResultsFolder } from "./results/results-folder";
 import { pointLogStore } from "./results/trial-store";
 import { budgetFor, type BudgetPreset } from "./search/budget";
 import type { LoadMode } from "./search/load-axis";
+import { leaderOf } from "./search/race";
 import { searchSloRate } from "./search/strategy";
 import { runSweep, type SweepEvent, type SweepResult } from "./sweep";
 import type { CostMeter } from "./sweep-cost";
@@ -51,6 +52,8 @@ export interface TuneSettings {
   readonly maxMinutes?: number | null;
   /** Comparison of answers before speed counts. Default: none, and `notes` say why. */
   readonly accuracy?: AccuracySettings | null;
+  /** A variant that is clearly worse than the best one so far is given up early. Default: false. */
+  readonly race?: boolean;
   /** Configurations that nobody wrote down to measure at most, after the variants. Default: 0. */
   readonly explore?: number;
   /** More that a person should know, in sentences. */
@@ -191,6 +194,7 @@ export async function tune(
           budget: budgetFor(settings.effort, target.plannedDilation(variant)),
           facts: target.facts,
           goalRatePerS: settings.goalRatePerS,
+          leader: settings.race ? leaderOf(outcomes) : null,
           lawOf: target.lawOf,
         }),
       screen: screening ? (variant, signal) => screening.screen(variant, signal) : undefined,

@@ -34,6 +34,7 @@ const defaults: TuneOptions = {
   wire: false,
   slo: null,
   goalRatePerS: null,
+  race: false,
   explore: 0,
   load: "poisson",
   effort: "quick",

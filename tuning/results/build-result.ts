@@ -174,6 +174,7 @@ function describeVariant(
         ...point,
         gpuBusy: Math.min(1, point.gpuBusy),
       })) ?? null,
+    racedOut: outcome.racedOut ?? null,
     measuredS: outcome.trials.reduce((sum, { spec }) => sum + spec.warmupS + spec.measureS, 0),
     trials: outcome.trials.map(describeTrial),
     accuracy: describeAccuracy(context.accuracyOf?.(variant) ?? null),

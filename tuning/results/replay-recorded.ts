@@ -6,6 +6,7 @@ import { serviceLawFor } from "../../serving-model/t4";
 import type { VariantOutcome } from "../outcome";
 import { budgetFor } from "../search/budget";
 import type { LoadMode } from "../search/load-axis";
+import { leaderOf } from "../search/race";
 import { searchSloRate } from "../search/strategy";
 import type { TrialSpec } from "../trial";
 import { canonicalJson } from "./canonical";
@@ -27,6 +28,7 @@ export function replayRecorded(manifest: Manifest, records: readonly PointRecord
     byTrial.set(key, [...(byTrial.get(key) ?? []), record]);
   }
   const { facts, options, slo, seed } = manifest;
+  const outcomes: VariantOutcome[] = [];
   return manifest.variants.map(({ variant, timeDilation }): Replayed => {
     const search = searchSloRate({
       variant,
@@ -35,6 +37,7 @@ export function replayRecorded(manifest: Manifest, records: readonly PointRecord
       seed,
       budget: budgetFor(options["effort"] === "thorough" ? "thorough" : "quick", timeDilation ?? 1),
       facts: facts ?? { wireCeilingPerS: null, clientCeilingPerS: null },
+      leader: options["race"] === true ? leaderOf(outcomes) : null,
       goalRatePerS: typeof options["goalRatePerS"] === "number" ? options["goalRatePerS"] : null,
       lawOf: manifest.target.simulated ? serviceLawFor : undefined,
     });
@@ -45,6 +48,7 @@ export function replayRecorded(manifest: Manifest, records: readonly PointRecord
       // What stayed invalid was fed to the search as nothing.
       step = search.next(known.find(({ result }) => result.load.valid)?.result ?? null);
     }
+    outcomes.push(step.value);
     return { name: variant.name, outcome: step.value, missing: null };
   });
 }

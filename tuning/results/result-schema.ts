@@ -6,6 +6,7 @@
  */
 import { z } from "zod";
 import { lawSchema } from "./manifest";
+import { racedOutSchema } from "./raced-out-schema";
 
 /** Name of the result in the results folder. */
 export const resultFileName = "result.json";
@@ -182,6 +183,7 @@ const variantSchema = z.object({
     .nullable()
     .default(null)
     .describe("SLO rate for other objectives, predicted from the same trials. Null without a fitted model."),
+  racedOut: racedOutSchema,
   measuredS: z.number().describe("Warm-up and measured windows of all its trials."),
   trials: z.array(trialSchema),
   accuracy: accuracySchema

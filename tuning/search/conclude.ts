@@ -4,6 +4,7 @@ import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
 import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
 import { holdsFrom, type Knee, kneeOf, spedUp } from "./model-knee";
+import { racedOutNote } from "./race";
 import { quantileMsOf } from "./quantile-excess";
 import type { KneeTrial, SearchState } from "./search-state";
 
@@ -103,8 +104,16 @@ export function concludeSearch(state: SearchState): VariantOutcome {
       facts: state.options.facts,
       lawOf: state.options.lawOf ?? (() => null),
     }),
-    note: lowLoadNote(holdsFrom(spedUp(system, Math.exp(logSpeed)), mode, slo, knee.value), state),
+    racedOut: state.racedOut ?? undefined,
+    note: notesOf(state, holdsFrom(spedUp(system, Math.exp(logSpeed)), mode, slo, knee.value)),
   };
+}
+
+function notesOf(state: SearchState, heldFrom: number | null): string | null {
+  const raced = state.racedOut === null ? [] : [racedOutNote(state.racedOut)];
+  const low = lowLoadNote(heldFrom, state);
+  const all = low === null ? raced : [...raced, low];
+  return all.length === 0 ? null : all.join(" ");
 }
 
 /** That the SLO is missed at low loads, too; null when it is not. */

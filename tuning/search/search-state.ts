@@ -2,7 +2,7 @@
 import { identify, type FittedLaw } from "../identify/identify";
 import { steady, type VariationLaw } from "../identify/variation";
 import { observationOf, type Observation } from "../identify/observation";
-import type { JudgedTrial } from "../outcome";
+import type { JudgedTrial, RacedOut } from "../outcome";
 import { judge } from "../statistics/verdict";
 import type { TrialResult, TrialSpec } from "../trial";
 import { steadyTolerance } from "./bracket";
@@ -96,6 +96,8 @@ export class SearchState {
   kneeValue: number | null = null;
   /** The model's knee was so far from all trials that they alone have the answer. */
   overruled = false;
+  /** It lost the race against another variant; null while it has not. */
+  racedOut: RacedOut | null = null;
   spentS = 0;
   /** Trials that stayed invalid, in a row and altogether. */
   lostInARow = 0;

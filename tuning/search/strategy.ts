@@ -12,6 +12,7 @@ import type { SearchBudget } from "./budget";
 import { concludeSearch, intervalOf } from "./conclude";
 import { type LoadMode, shapeAt } from "./load-axis";
 import { nextProbe } from "./probe";
+import { type Leader, racedOut } from "./race";
 import { SearchState } from "./search-state";
 
 export interface SearchOptions {
@@ -24,6 +25,8 @@ export interface SearchOptions {
   readonly facts: SystemFacts;
   /** A rate that one wants to reach, requests/s: it is tried itself when it lies near the SLO rate. Default: none. */
   readonly goalRatePerS?: number | null;
+  /** What has to be beaten: a variant that clearly does not is given up early. Default: nothing; every variant is searched to the end. */
+  readonly leader?: Leader | null;
   /** Laws of other variants, where they are known; for predicting a change of artefact. Default: none. */
   readonly lawOf?: (variant: Variant) => ServiceLaw | null;
 }
@@ -63,8 +66,10 @@ export function* searchSloRate(options: SearchOptions): SearchStrategy {
     yield* approach(state);
     // Whether the trials contradict the model is asked of the last estimate.
     state.settle();
-    yield* bisect(state);
-    yield* tryGoal(state);
+    if (state.racedOut === null) {
+      yield* bisect(state);
+      yield* tryGoal(state);
+    }
   } catch (error) {
     if (!(error instanceof SearchStopped)) throw error;
   }
@@ -127,6 +132,8 @@ function* approach(state: SearchState): Trials {
       state.kneeTrials.length > 0 && Math.abs(Math.log(value / state.kneeTrials.at(-1)!.value)) < 0.05;
     yield* trial(state, shapeAt(mode, value), located ? "confirm" : "locate", warmupS, measureS);
     state.update();
+    state.racedOut = racedOut(state, state.options.leader ?? null);
+    if (state.racedOut !== null) return;
     const interval = intervalOf(state);
     if (interval === null) continue;
     const near = state.kneeTrials.filter(
