@@ -4,6 +4,7 @@ import { configKeys, type ConfigKey, type ConfigValues } from "./config-keys";
 import { configRules } from "./config-rules";
 import { deriveConfig, type StackConfig } from "./derived-config";
 import { KeyValueError } from "./key-types";
+import { withModel } from "./served-model";
 import { readSourceModel } from "./source-model";
 import { readVariants } from "./variants";
 
@@ -38,7 +39,8 @@ export function parseConfig(raw: RawConfig): StackConfig {
   const entries = keyNames.map((key) => [key, readKey(key, raw[key], reject)] as const);
   const values = Object.fromEntries(entries) as unknown as ConfigValues;
   const variants = readVariants(values, reject);
-  const config = deriveConfig(values, variants, readSourceModel(values, reject));
+  const model = readSourceModel(values, reject);
+  const config = deriveConfig(values, withModel(variants, model), model);
   for (const rule of configRules) {
     if (rule.keys.some((key) => broken.has(key))) continue;
     const message = rule.problem(config);

@@ -4,9 +4,12 @@ import type { ConfigValues } from "./config-keys";
 /** One number, or three: one a channel in the model's channel order. */
 const perChannel = z.union([z.number(), z.array(z.number()).length(3)]);
 
+/** Pixels of a side. */
+const side = z.number().int().min(1).max(4096);
+
 /**
- * The model to convert, as the conversion plan names it and `model-repo/convert/plan.py` reads it. Everything but `source` has
- * a default there.
+ * The model to convert. Everything but `source` has a default: that of the conversion plan (`model-repo/convert/plan.py`), and for what
+ * is served the documents' ResNet-50.
  */
 const sourceModelSchema = z.strictObject({
   /** SavedModel folder, .zip or .tar.gz of one, .onnx, or Keras weights .h5 (with architecture): https:// or gs://. */
@@ -28,6 +31,15 @@ const sourceModelSchema = z.strictObject({
   mean: perChannel.optional(),
   scale: perChannel.optional(),
   scores: z.enum(["probabilities", "logits"]).optional(),
+  /** Size of the pictures that the model takes: one number for square ones, or [height, width]. Default 224. */
+  imageSize: z.union([side, z.tuple([side, side])]).optional(),
+  /** Number of classes that it answers. Default: as many as there are labels, else 1000. */
+  classes: z.number().int().min(1).max(1_000_000).optional(),
+  /** Names of the classes in their order. Default: ImageNet's for 1000 classes, none for another number. */
+  labels: z
+    .array(z.string().regex(/^[^\r\n]+$/, "is empty or has a line break"))
+    .min(1)
+    .optional(),
 });
 
 /** `resnet50`: Keras' ResNet-50 with ImageNet weights, the documents' model. */
@@ -40,7 +52,12 @@ export function readSourceModel(
 ): SourceModel {
   if (model === "resnet50") return model;
   const parsed = sourceModelSchema.safeParse(model);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const { classes, labels } = parsed.data;
+    if (classes === undefined || labels === undefined || classes === labels.length) return parsed.data;
+    reject("model", `labels: has ${labels.length} names, but classes is ${classes}; give one name a class`);
+    return "resnet50";
+  }
   const problems =
     typeof model === "string"
       ? [`"${model}" is no known model; use resnet50, or an object with at least source`]

@@ -6,6 +6,7 @@ import { InvalidVariantError } from "../model-repo/validate-variant";
 import { variantFromObject } from "../model-repo/variant-from-object";
 import type { Variant } from "../model-repo/variant";
 import type { ConfigValues } from "./config-keys";
+import { modelInPlan, ownLabels } from "./served-model";
 import type { SourceModel } from "./source-model";
 
 /** The variants of a stack. */
@@ -62,12 +63,14 @@ function readVariant(entry: unknown, path: string, reject: Reject): Variant | un
 }
 
 /** Text files of a variant's folder in the model repository: its configuration and, if it has labels, those. */
-export function variantFiles(variant: Variant): Readonly<Record<string, string>> {
+export function variantFiles(variant: Variant, model: SourceModel): Readonly<Record<string, string>> {
   const { labelsFile } = variant.artefact;
   const files = { "config.pbtxt": toConfigPbtxt(variant) };
-  return labelsFile === null
-    ? files
-    : { ...files, [labelsFile]: readFileSync(join(labelsFolder, labelsFile), "utf8") };
+  if (labelsFile === null) return files;
+  return {
+    ...files,
+    [labelsFile]: ownLabels(model) ?? readFileSync(join(labelsFolder, labelsFile), "utf8"),
+  };
 }
 
 const labelsFolder = join(__dirname, "..", "model-repo", "labels");
@@ -97,7 +100,9 @@ export function conversionPlan(variants: readonly Variant[], conversion: Convers
     ].sort((a, b) => a - b),
   }));
   const publish = variants.map((variant) => ({ name: variant.name, artefact: variant.artefact.name }));
-  return `${JSON.stringify({ schemaVersion: 1, ...conversion, artefacts, variants: publish }, null, 2)}\n`;
+  const model = modelInPlan(conversion.model);
+  const plan = { schemaVersion: 1, ...conversion, model, artefacts, variants: publish };
+  return `${JSON.stringify(plan, null, 2)}\n`;
 }
 
 /** Artefacts of the variants, each once, in order of first use. */

@@ -31,7 +31,10 @@ export function createModels(
       location: config.region,
       existingBucket: config.existingBucket || undefined,
       prefix: repositoryPrefix,
-      models: variants.map((variant) => ({ name: variant.name, files: variantFiles(variant) })),
+      models: variants.map((variant) => ({
+        name: variant.name,
+        files: variantFiles(variant, config.sourceModel),
+      })),
       conversionPlan: conversionPlan(variants, conversionSettings(config)),
       protect: config.protect,
       labels: config.resourceLabels,

@@ -53,7 +53,7 @@ export function createServing(
       metricsIntervalMs,
       grpcThreads: config.grpcThreads,
       serviceAccountName,
-      configHash: hash(variantFiles(served)),
+      configHash: hash(variantFiles(served, config.sourceModel)),
       clientNamespaces: [config.namespaces.load, ...config.clientNamespaces],
       // The load generator's console shows the servers' queue and batches beside the load.
       monitoringNamespaces: [...config.metricsReaders, config.namespaces.load],

@@ -24,7 +24,7 @@ from test_run import MODEL
             {
                 "artefactPath": "onnx-tensorrt",
                 "variant": "trt_int8_bs16",
-                "model": '{"source":"gs://b/m.onnx","mean":127,"scale":[1,2,3],"layout":"NCHW"}',
+                "model": '{"source":"gs://b/m.onnx","mean":127,"scale":[1,2,3],"layout":"NCHW","imageSize":[96,64],"labels":["a","b"]}',
             },
             {"tensorrt_plan"},
         ),
@@ -47,6 +47,8 @@ def test_the_stacks_plan_is_read_whole(raw: dict[str, str], platforms: set[str])
     assert len(plan.artefacts) == len(written["artefacts"])
     assert all(artefact.input_name == "input" for artefact in plan.artefacts)
     assert (plan.model == RESNET50) == ("model" not in raw)
+    served = (224, 224, 1000) if "model" not in raw else (96, 64, 2)
+    assert {(artefact.height, artefact.width, artefact.classes) for artefact in plan.artefacts} == {served}
     assert plan.calibration is not None
     assert plan.calibration.count == 500
 
