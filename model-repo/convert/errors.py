@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,23 +22,41 @@ class ConversionError(Exception):
         self.fix = fix
 
 
+def system_error(error: Exception) -> int | None:
+    """Number of the system's error behind an exception. TensorFlow and other libraries in C++ only quote the system's words."""
+    if isinstance(error, OSError):
+        return error.errno
+    for number in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+        if os.strerror(number) in str(error):
+            return number
+    return None
+
+
 @contextmanager
 def explained_os_errors(doing: str) -> Iterator[None]:
     """Turns a full disk or missing permission into a ConversionError that says what was being done."""
     try:
         yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise ConversionError(
-                "disk-full",
-                f"the disk is full while {doing}",
-                "Free some space, or give the machine a larger disk (conversionDiskGb)",
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            place = f" ({error.filename})" if error.filename else ""
+    except ConversionError:
+        raise
+    except Exception as error:
+        number = system_error(error)
+        if number in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(doing) from error
+        if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+            name = error.filename if isinstance(error, OSError) else None
+            place = f" ({name})" if name else ""
             raise ConversionError(
                 "permission",
                 f"permission denied while {doing}{place}",
                 "Let this user write there, or name another folder",
             ) from error
         raise
+
+
+def disk_full(doing: str) -> ConversionError:
+    return ConversionError(
+        "disk-full",
+        f"the disk is full while {doing}",
+        "Free some space, or give the machine a larger disk (conversionDiskGb)",
+    )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import ConversionError
+from ..errors import ConversionError, disk_full
 from ..plan import Artefact
 
 #: Scratch memory that TensorRT may use, MiB.
@@ -135,7 +137,7 @@ def parse_speed(output: str, batch: int) -> Speed:
 
 
 def explain_failure(output: str, code: int) -> ConversionError:
-    """What stopped trtexec: an operation (with its node), the GPU's memory, or the last error line."""
+    """What stopped trtexec: an operation (with its node), a full disk, the GPU's memory, or the last error line."""
     node = re.search(r"While parsing node number (\d+) \[(\w+)(?: -> \"?([^\"\]]*)\"?)?\]", output)
     missing = re.search(r"(?:No importer registered for op: |could not find plugin:? )\"?(\w+)", output)
     if node is not None or missing is not None:
@@ -146,6 +148,8 @@ def explain_failure(output: str, code: int) -> ConversionError:
             f"TensorRT does not take the operation {op}{place}",
             "Replace the operation, or serve the model with ONNX Runtime (platform onnxruntime_onnx)",
         )
+    if os.strerror(errno.ENOSPC) in output:
+        return disk_full("trtexec writes the plan")
     if re.search(r"out of memory|OutOfMemory", output, re.IGNORECASE):
         return ConversionError("gpu-memory", "the GPU's memory is full", "Build for a smaller batch size")
     errors = [line.strip() for line in output.splitlines() if "[E]" in line]

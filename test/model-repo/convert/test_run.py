@@ -283,6 +283,16 @@ def test_tftrt_artefacts(photos: Path, tmp_path: Path, gear: Gear) -> None:
     assert {file["path"] for file in manifest["files"]} >= {"1/model/saved_model.pb"}
     assert manifest["accuracy"]["maxProbabilityDifference"] == 0
     assert manifest["versions"]["tensorflow"] == tf.__version__
+    assert [speed["batchSize"] for speed in manifest["standAloneSpeed"]] == [1, 2, 4]
+    assert all(speed["imagesPerS"] > 0 for speed in manifest["standAloneSpeed"])
+
+    def full_disk(job: Any) -> None:
+        with tf.io.gfile.GFile("/dev/full", "w") as file:
+            file.write("no room for this")
+
+    with pytest.raises(ConversionError, match="the disk is full while making small"):
+        convert(plan, "small", None, tmp_path / "full", tmp_path, replace(gear, build_engines=full_disk))
+    assert failure(tmp_path / "full")["kind"] == "disk-full"
 
 
 def test_gpu_query_and_check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

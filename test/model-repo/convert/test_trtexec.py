@@ -102,6 +102,7 @@ def test_speed_counts_images() -> None:
         ("[E] getPluginCreator could not find plugin: MyOp version: 1", "unsupported-op", "operation MyOp"),
         ("[E] Error Code 2: OutOfMemory (no further information)", "gpu-memory", "memory is full"),
         ("[I] fine\n[E] Error Code 4: odd\n[I] bye", "trtexec", r"exit code 1: \[E\] Error Code 4: odd"),
+        ("[E] Saving engine to file failed: No space left on device", "disk-full", "disk is full while trtexec writes"),
         ("Segmentation fault", "trtexec", "exit code 1: Segmentation fault"),
         ("", "trtexec", "no output"),
     ],
