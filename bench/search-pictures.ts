@@ -1,6 +1,6 @@
 /**
  * The pictures and the table of docs/how-the-number-is-made.md, from a sweep's results and from a scoreboard.
- * Run: npx tsx bench/search-pictures.ts RESULTS-FOLDER VARIANT SCOREBOARD.json
+ * Run: npx tsx bench/search-pictures.ts SCOREBOARD.json [RESULTS-FOLDER VARIANT]; without a sweep its picture stays as it is.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,13 +12,14 @@ import { readResult } from "../tuning/results/results-folder";
 import { renderTable, type StrategyScore, withTable } from "./search-report";
 import { type Mark, picture } from "./svg";
 
-const [folder, variantName, scoreboard] = process.argv.slice(2);
-if (folder === undefined || variantName === undefined || scoreboard === undefined)
-  throw new Error("usage: npx tsx bench/search-pictures.ts RESULTS-FOLDER VARIANT SCOREBOARD.json");
+const [scoreboard, folder, variantName] = process.argv.slice(2);
+if (scoreboard === undefined || (folder !== undefined && variantName === undefined))
+  throw new Error("usage: npx tsx bench/search-pictures.ts SCOREBOARD.json [RESULTS-FOLDER VARIANT]");
 const images = join(__dirname, "../docs/images");
 
 writeFileSync(join(images, "number-windows.svg"), windowsPicture());
-writeFileSync(join(images, "number-trials.svg"), trialsPicture(folder, variantName));
+if (folder !== undefined && variantName !== undefined)
+  writeFileSync(join(images, "number-trials.svg"), trialsPicture(folder, variantName));
 writeFileSync(join(images, "number-scoreboard.svg"), scoreboardPicture(scoreboard));
 
 const document = join(__dirname, "../docs/how-the-number-is-made.md");
