@@ -4,6 +4,7 @@ Usage: python3 bare_throughput.py OUT.json  (needs torch, torchvision and a CUDA
 """
 
 import json
+import os
 import sys
 import time
 import types
@@ -31,6 +32,14 @@ def images_per_second(run, batch):
     return executions * batch / (time.perf_counter() - started)
 
 
+def write(rows, complete):
+    """After every row, so that a run that is cut off leaves what it has."""
+    gpu = torch.cuda.get_device_name(0)
+    with open(f"{sys.argv[1]}.new", "w", encoding="utf-8") as out:
+        json.dump({"gpu": gpu, "torch": torch.__version__, "complete": complete, "rows": rows}, out, indent=1)
+    os.replace(f"{sys.argv[1]}.new", sys.argv[1])
+
+
 def main():
     torch.set_num_threads(1)
     device = torch.device("cuda", 0)
@@ -56,10 +65,10 @@ def main():
                 }
             )
             print(rows[-1], flush=True)
+            write(rows, False)
         del runner, network
         torch.cuda.empty_cache()
-    with open(sys.argv[1], "w", encoding="utf-8") as out:
-        json.dump({"gpu": torch.cuda.get_device_name(0), "torch": torch.__version__, "rows": rows}, out, indent=1)
+    write(rows, True)
 
 
 main()

@@ -1,8 +1,8 @@
 /**
  * Packs all that a GPU machine without registries needs into one archive: Triton, Node, the tune command with its load workers, the
- * example's models and images. `npx tsx examples/gpu/bundle.ts OUT.tar` on a machine that has run `npm ci` and
+ * example's models and images. `npm run gpu:bundle` (dist/gpu/bundle.tar, or `-- OUT.tar`) on a machine that has run `npm ci` and
  * `npm run setup:tools -- --tool triton`; on the GPU machine (x86-64 Linux, NVIDIA driver, Python 3.12 with torch and torchvision):
- * `mkdir b && tar xf OUT.tar -C b && b/start.sh b/measure.sh RESULTS bare path explore`.
+ * `mkdir b && tar xf bundle.tar -C b && b/start.sh b/measure.sh RESULTS`. `npm run gpu:rehearse` tries all of that without a GPU.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -24,14 +24,32 @@ import { dirname, join, relative, resolve } from "node:path";
 import { buildSync } from "esbuild";
 import { toolNamed } from "../../tools/catalogue";
 import { requireTool, toolDir } from "../../tools/cache";
-import { makeGpuRepository } from "./make-repository";
+import { makeGpuRepository, type RepositoryKind } from "./make-repository";
 
 const variantFiles = ["path", "tuned", "strict", "grid"].map((name) => `variants-${name}.yaml`);
 const root = join(__dirname, "../..");
 /** Largest archive, bytes: what the example promises. */
 const LIMIT_BYTES = 60e6;
-/** Python of the GPU machine: the backend's stub process is built for one version. */
-const PYTHON = "3.12";
+
+/** What a bundle is made for. */
+export interface BundleKind {
+  /** Python of the machine that it will run on: the backend's stub process is built for one version. */
+  readonly pythonVersion: string;
+  /** Modules that this Python must have. */
+  readonly pythonModules: readonly string[];
+  readonly repository?: RepositoryKind;
+  /** Changes what a file of variants asks for. Default: nothing. */
+  readonly variants?: (yaml: string) => string;
+  /** Of xz, 0 to 9. */
+  readonly compression: number;
+}
+
+/** The one for a GPU machine. */
+export const gpuBundle: BundleKind = {
+  pythonVersion: "3.12",
+  pythonModules: ["torch", "torchvision"],
+  compression: 6,
+};
 
 function run(command: string, args: readonly string[], cwd?: string): void {
   const result = spawnSync(command, args, { cwd, stdio: ["ignore", "inherit", "inherit"] });
@@ -66,13 +84,16 @@ function bundleCode(out: string): void {
 }
 
 /** The server without what this example does not start: other Python versions' stubs and their interpreter. */
-function copyTriton(out: string): void {
+function copyTriton(out: string, pythonVersion: string): void {
   const tool = toolNamed("triton");
   requireTool(tool);
   const from = toolDir(tool);
   const keep = (path: string): boolean => {
     const name = relative(from, path);
-    if (/python_backend_stubs\/3\./.test(name)) return name.includes(`python_backend_stubs/${PYTHON}`);
+    if (/python_backend_stubs\/3\./.test(name))
+      return (
+        name.includes(`python_backend_stubs/${pythonVersion}/`) || name.endsWith(`stubs/${pythonVersion}`)
+      );
     return !/libpython3-|dist-info|\.pyc$/.test(name);
   };
   for (const folder of [
@@ -98,22 +119,38 @@ function hashes(folder: string): string {
   return `${lines.join("\n")}\n`;
 }
 
-function main(outFile: string): void {
+/** Writes the archive. @returns its size, bytes. @throws Error when a tool is missing */
+export function makeBundle(outFile: string, kind: BundleKind): number {
   const work = mkdtempSync(join(tmpdir(), "gpu-bundle-"));
   try {
     const payload = join(work, "payload");
     mkdirSync(join(payload, "app"), { recursive: true });
     bundleCode(join(payload, "app"));
-    copyTriton(payload);
+    copyTriton(payload, kind.pythonVersion);
     copyFileSync(process.execPath, join(payload, "node"));
     run("strip", [join(payload, "node")]);
-    makeGpuRepository(join(payload, "repository"));
-    for (const file of ["model.py", "bare_throughput.py", ...variantFiles])
+    makeGpuRepository(join(payload, "repository"), kind.repository);
+    for (const file of ["model.py", "bare_throughput.py"])
       copyFileSync(join(__dirname, file), join(payload, file));
+    for (const file of variantFiles) {
+      const yaml = readFileSync(join(__dirname, file), "utf8");
+      writeFileSync(join(payload, file), kind.variants?.(yaml) ?? yaml);
+    }
+    const needs = `PYTHON_VERSION=${kind.pythonVersion}\nPYTHON_MODULES="${kind.pythonModules.join(" ")}"\n`;
+    writeFileSync(join(payload, "bundle.env"), needs);
     const archive = join(work, "archive");
     mkdirSync(archive);
     writeFileSync(join(archive, "SHA256SUMS"), hashes(payload));
-    run("tar", ["-c", "-I", "xz -6 -T0", "-f", join(archive, "payload.tar.xz"), "-C", payload, "."]);
+    run("tar", [
+      "-c",
+      "-I",
+      `xz -${kind.compression} -T0`,
+      "-f",
+      join(archive, "payload.tar.xz"),
+      "-C",
+      payload,
+      ".",
+    ]);
     for (const script of ["start.sh", "measure.sh"]) {
       copyFileSync(join(__dirname, script), join(archive, script));
       chmodSync(join(archive, script), 0o755);
@@ -121,17 +158,17 @@ function main(outFile: string): void {
     mkdirSync(dirname(outFile), { recursive: true });
     run("tar", ["-c", "-f", outFile, "-C", archive, "."]);
     const { size } = statSync(outFile);
-    process.stdout.write(`${outFile}: ${(size / 1e6).toFixed(1)} MB\n`);
-    if (size > LIMIT_BYTES)
-      throw new Error(`the bundle is larger than ${LIMIT_BYTES / 1e6} MB: leave something out`);
+    return size;
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
 }
 
-const out = process.argv[2];
-if (out === undefined) {
-  process.stderr.write("usage: bundle.ts OUT.tar\n");
-  process.exit(2);
+function main(outFile: string): void {
+  const size = makeBundle(outFile, gpuBundle);
+  process.stdout.write(`${outFile}: ${(size / 1e6).toFixed(1)} MB\n`);
+  if (size > LIMIT_BYTES)
+    throw new Error(`the bundle is larger than ${LIMIT_BYTES / 1e6} MB: leave something out`);
 }
-main(resolve(out));
+
+if (require.main === module) main(resolve(process.argv[2] ?? join(root, "dist/gpu/bundle.tar")));

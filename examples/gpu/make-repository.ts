@@ -22,21 +22,32 @@ export const gpuModels: readonly GpuModel[] = [
   ]),
 ];
 
+/** What the repository is for. */
+export interface RepositoryKind {
+  /** Python file of all models. */
+  readonly modelFile: string;
+  readonly instanceKind: "KIND_GPU" | "KIND_CPU";
+  /** Default 64. */
+  readonly maxBatchSize?: number;
+}
+
+const forGpu: RepositoryKind = { modelFile: join(__dirname, "model.py"), instanceKind: "KIND_GPU" };
+
 /** Writes the repository; settings here are only a start, a sweep overrides them. */
-export function makeGpuRepository(folder: string): void {
+export function makeGpuRepository(folder: string, kind: RepositoryKind = forGpu): void {
   for (const model of gpuModels) {
     mkdirSync(join(folder, model.name, "1"), { recursive: true });
-    copyFileSync(join(__dirname, "model.py"), join(folder, model.name, "1", "model.py"));
+    copyFileSync(kind.modelFile, join(folder, model.name, "1", "model.py"));
     copyFileSync(join(labelsFolder, labelsFile), join(folder, model.name, labelsFile));
     writeFileSync(
       join(folder, model.name, "config.pbtxt"),
       writeConfigPbtxt({
         name: model.name,
         backend: "python",
-        max_batch_size: 64,
+        max_batch_size: kind.maxBatchSize ?? 64,
         input: [{ name: "input", data_type: model.input, dims: [224, 224, 3] }],
         output: [{ name: "probabilities", data_type: "TYPE_FP32", dims: [1000], label_filename: labelsFile }],
-        instance_group: [{ kind: "KIND_GPU", count: 1 }],
+        instance_group: [{ kind: kind.instanceKind, count: 1 }],
         dynamic_batching: { max_queue_delay_microseconds: 2000 },
         parameters: {
           FORCE_CPU_ONLY_INPUT_TENSORS: { string_value: "yes" },
