@@ -12,7 +12,7 @@ import { formatMs, formatRate, formatShare, formatSlo } from "../tuning/report/f
 import { writeFileAtomic } from "../tuning/results/durable";
 import { namedNonFinite } from "../tuning/results/trial-schema";
 import { newestFinished, readResult } from "../tuning/results/results-folder";
-import { quantileMs } from "../tuning/results/build-result";
+import { quantileMs } from "../tuning/results/result-trial";
 import { liveRunner } from "../tuning/tune";
 import { verifyRate, type Verification } from "../tuning/verify";
 import { exitCodes, type ExitCode } from "./exit-codes";

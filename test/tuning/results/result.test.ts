@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020";
 import { describe, expect, it } from "vitest";
-import { buildResult, quantileMs } from "../../../tuning/results/build-result";
+import { buildResult } from "../../../tuning/results/build-result";
+import { quantileMs } from "../../../tuning/results/result-trial";
 import { resultJsonSchema, resultSchema } from "../../../tuning/results/result-schema";
 import { context, failedOutcome, loadResult, outcomes, variants } from "../fixtures/outcomes";
 
