@@ -1,6 +1,7 @@
 /** Which configuration is worth measuring next, by the service laws that were fitted to the measured ones. Pure. */
 import type { Variant } from "../../model-repo/variant";
 import { payloadBytesOf } from "../../serving-model/t4";
+import { hostMsOf, withHostPhase } from "../../serving-model/service-law";
 import { capacityPerS } from "../../serving-model/truth";
 import { comparingEffort } from "../diagnosis/relief";
 import type { SystemFacts, VariantOutcome } from "../outcome";
@@ -72,10 +73,11 @@ export function propose(measured: readonly Measured[], context: ProposalContext)
 function systemOf(variant: Variant, fitted: readonly Measured[], facts: SystemFacts): ModelledSystem | null {
   const relatives = fitted.filter((one) => one.variant.artefact.name === variant.artefact.name);
   if (relatives.length === 0) return null;
-  const { outcome } = relatives.reduce((nearest, one) =>
-    distance(one.variant, variant) < distance(nearest.variant, variant) ? one : nearest,
+  const { variant: nearest, outcome } = relatives.reduce((best, one) =>
+    distance(one.variant, variant) < distance(best.variant, variant) ? one : best,
   );
-  const law = outcome.fittedLaw!;
+  const crowding = (variant.instanceCount / nearest.instanceCount) ** hostTrend(relatives);
+  const law = withHostPhase(outcome.fittedLaw!, crowding);
   // The way into the node is the same for all that send as many bytes.
   const bytes = payloadBytesOf(variant.artefact.input);
   const ingressRequestsPerS = Math.min(
@@ -93,6 +95,25 @@ function systemOf(variant: Variant, fitted: readonly Measured[], facts: SystemFa
     },
     overheadMs: outcome.fittedOverheadMs ?? 0,
   };
+}
+
+/**
+ * How the host phase of an image grows with the number of instances, as an exponent: 0 where they do not mind each other, 1 where all of
+ * them together pass no more than one. Known once two numbers of instances were measured; recorded on a GPU server with ten cores (see
+ * docs/evidence/h200): 0.47 from one to four.
+ */
+export function hostTrend(relatives: readonly Measured[]): number {
+  const points = relatives.map(({ variant: { instanceCount, maxBatchSize }, outcome }) => ({
+    x: Math.log(instanceCount),
+    y: Math.log(Math.max(1e-6, hostMsOf(outcome.fittedLaw!, maxBatchSize) / maxBatchSize)),
+  }));
+  const mean = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [x, y] = [mean(points.map((point) => point.x)), mean(points.map((point) => point.y))];
+  const spread = points.reduce((sum, point) => sum + (point.x - x) ** 2, 0);
+  if (spread === 0) return 0;
+  const slope = points.reduce((sum, point) => sum + (point.x - x) * (point.y - y), 0) / spread;
+  return Math.min(1, Math.max(0, slope));
 }
 
 /** Instances compete for the host, so they count for more than the batch. */

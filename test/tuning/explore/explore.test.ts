@@ -1,10 +1,11 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { catalogue, findVariant } from "../../../model-repo/catalogue";
 import { variantsProblems } from "../../../model-repo/validate-variant";
 import type { Variant } from "../../../model-repo/variant";
 import { truthOf } from "../../../serving-model/truth";
 import { explore, type ExploreOptions } from "../../../tuning/explore/explore";
-import { propose, type Measured } from "../../../tuning/explore/propose";
+import { hostTrend, propose, type Measured } from "../../../tuning/explore/propose";
 import { configurationsOf, defaultSpace, sameConfiguration } from "../../../tuning/explore/space";
 import { budgetFor } from "../../../tuning/search/budget";
 import { search, serverOf, slo } from "../search/virtual-search";
@@ -69,6 +70,29 @@ describe("a proposal", () => {
     const { best, reason } = propose(start, { ...context, space: only });
     expect(best).toBeNull();
     expect(reason).toMatch(/none is predicted to beat the best measured one/);
+  });
+
+  it("sees from two numbers of instances how they crowd the host, and nothing from one", () => {
+    const [{ variant, outcome }] = start as [Measured];
+    const withCount = (instanceCount: number, hostMsPerImage: number): Measured => ({
+      variant: { ...variant, instanceCount },
+      outcome: { ...outcome, fittedLaw: { ...outcome.fittedLaw!, hostMsPerImage } },
+    });
+    fc.assert(
+      fc.property(
+        fc.double({ min: 0, max: 1, noNaN: true }),
+        fc.constantFrom(2, 3, 4, 8),
+        (exponent, count) => {
+          const two = [withCount(1, 0.2), withCount(count, 0.2 * count ** exponent)];
+          expect(hostTrend(two)).toBeCloseTo(exponent, 9);
+        },
+      ),
+    );
+    expect(hostTrend([withCount(2, 0.2)])).toBe(0);
+    expect(hostTrend([withCount(2, 0.2), withCount(2, 0.3)])).toBe(0);
+    // Faster with more instances is chance; slower than all of them in turn is not the host.
+    expect(hostTrend([withCount(1, 0.2), withCount(4, 0.19)])).toBe(0);
+    expect(hostTrend([withCount(1, 0.2), withCount(2, 0.9)])).toBe(1);
   });
 
   it("needs a variant that was measured with success", () => {
