@@ -10,6 +10,12 @@ const result = readResult(folder);
 const complaints = [
   ...(result.endedEarly === null ? [] : [`the sweep ended early: ${result.endedEarly}`]),
   ...result.variants.filter(({ sloRate }) => sloRate === null).map(({ name }) => `${name} has no SLO rate`),
+  // On the simulated T4 it is always known.
+  ...(result.simulated
+    ? result.variants
+        .filter(({ sloRate, standAlone }) => sloRate !== null && standAlone?.servedShare == null)
+        .map(({ name }) => `${name} has no share of its own speed`)
+    : []),
   ...(result.recommendation.variant === null ? ["nothing is recommended"] : []),
 ];
 for (const complaint of complaints) process.stderr.write(`${complaint}\n`);
