@@ -100,7 +100,7 @@ function standAlonePoint({ variants }: Result): [string, string] {
   return [
     "Model alone",
     `${what} A low share with an idle GPU is lost outside the model: copies, link, waiting for a batch. More than 100 % means that ` +
-      "instances do at once what one caller does in turn.",
+      `instances do at once what one caller does in turn${simulated ? "" : ", or that the machine was busier when the model was measured alone"}.`,
   ];
 }
 
