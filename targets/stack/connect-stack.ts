@@ -49,6 +49,13 @@ export function stackVariants(
   ];
   if (names === null) return known;
   const missing = names.filter((name) => !known.some((variant) => variant.name === name));
+  const { modelControlMode: mode } = outputs.triton;
+  if (missing.length > 0 && mode !== "explicit")
+    throw new TargetError(
+      `stack ${stack} serves ${outputs.variant.name} and can load nothing else, because its modelControlMode is ${mode}: ` +
+        `pulumi config set modelControlMode explicit --stack ${stack}, or for one variant after the other ` +
+        `pulumi config set variant ${missing[0]} --stack ${stack}; then pulumi up --stack ${stack} and this command again`,
+    );
   if (missing.length > 0)
     throw new TargetError(
       `stack ${stack} has no ${missing.join(", ")} in its model repository (it has ${known.map(({ name }) => name).join(", ")}): ` +
