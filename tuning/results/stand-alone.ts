@@ -38,7 +38,7 @@ export function withStandAlone(
     standAlone.basis === "measured" ? "the artefact does alone" : "the simulated GPU phase would pass alone";
   const sentence =
     `Served is ${percent(share)} of what ${own} (${Math.round(standAlone.imagesPerS)} images/s at batch ${standAlone.batchSize}), and the ` +
-    `GPU is idle for ${percent(1 - gpuBusy)} of the time: what is missing is lost outside the model, so a faster conversion would gain little.`;
+    `GPU is idle for ${percent(1 - gpuBusy)} of the time: most of what is missing is lost outside the model, not in the conversion.`;
   return { ...diagnosis, summary: `${diagnosis.summary} ${sentence}` };
 }
 
