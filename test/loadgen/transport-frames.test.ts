@@ -136,6 +136,85 @@ describe.each<Kind>(["lean", "grpc-js"])("%s takes lawful frames", (kind) => {
   });
 });
 
+describe.each<Kind>(["lean", "grpc-js"])("%s follows a server that changes its mind", (kind) => {
+  const limited = (connection: RawConnection, streams: number): void =>
+    connection.send(FrameType.SETTINGS, 0, 0, settingsPayload([[SettingId.MAX_CONCURRENT_STREAMS, streams]]));
+
+  it("GOAWAY in two steps, as gRPC servers drain: what came before the second is answered, what comes after the first goes elsewhere", async () => {
+    const { transport, server } = await connect(kind, (connection, n) => {
+      if (n === 0)
+        connection.onRequest = (id) => {
+          connection.goAway(0x7fffffff, ErrorCode.NO_ERROR, "graceful_stop");
+          connection.send(FrameType.PING, 0, 0, Buffer.alloc(8, 1));
+          setTimeout(() => {
+            connection.goAway(id, ErrorCode.NO_ERROR);
+            connection.reply(id);
+          }, 300);
+        };
+      connection.greet();
+    });
+    const first = transport.infer(1, deadlineMs);
+    while (server.connections[0]!.requests.length === 0)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const second = transport.infer(0, deadlineMs);
+    expect(await Promise.all([first, second])).toEqual([
+      expect.objectContaining(fine),
+      expect.objectContaining(fine),
+    ]);
+    expect(server.connections.map(({ requests }) => requests.length)).toEqual([1, 1]);
+  });
+
+  it("a limit of 0 streams holds requests back until it is lifted", async () => {
+    const { transport, server } = await connect(kind, (connection) => connection.greet());
+    const [connection] = server.connections;
+    // The answer to a PING behind the settings says that they are known.
+    const mark = Buffer.alloc(8, 9);
+    const known = new Promise<void>((resolve) => {
+      connection!.onFrame = (type, flags, _, payload) => {
+        if (type === FrameType.PING && (flags & Flag.ACK) !== 0 && payload.equals(mark)) resolve();
+      };
+    });
+    limited(connection!, 0);
+    connection!.send(FrameType.PING, 0, 0, mark);
+    await known;
+    const pending = [0, 1, 0].map((index) => transport.infer(index, deadlineMs));
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(connection!.requests).toEqual([]);
+    limited(connection!, 2);
+    for (const outcome of await Promise.all(pending)) expect(outcome).toMatchObject(fine);
+  });
+
+  it("a limit below what is under way cuts nothing off, and lets nothing new through until it holds", async () => {
+    let open = 0;
+    let mostAfterwards = 0;
+    let isLimited = false;
+    const { transport, server } = await connect(kind, (connection) => {
+      connection.onRequest = () => {
+        open++;
+        if (isLimited) mostAfterwards = Math.max(mostAfterwards, open);
+        if (isLimited || open < 4) return;
+        isLimited = true;
+        limited(connection, 2);
+      };
+      connection.greet();
+    });
+    const [connection] = server.connections;
+    const pending = Array.from({ length: 4 }, () => transport.infer(0, deadlineMs));
+    while (!isLimited) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    pending.push(...Array.from({ length: 4 }, () => transport.infer(0, deadlineMs)));
+    for (let answered = 0; answered < 8; answered++) {
+      await new Promise((resolve) => setTimeout(resolve, 40));
+      open--;
+      connection!.reply(connection!.requests[answered]!);
+    }
+    for (const outcome of await Promise.all(pending)) expect(outcome).toMatchObject(fine);
+    expect(mostAfterwards).toBeLessThanOrEqual(2);
+    expect(connection!.requests.length).toBe(8);
+  });
+});
+
 describe("lean: GOAWAY", () => {
   it("sends a request again once only", async () => {
     const { transport, server } = await connect("lean", (connection) => {
