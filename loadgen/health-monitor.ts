@@ -5,7 +5,7 @@ import type { WindowHealth } from "./protocol";
 /** The monitor's timer, milliseconds. Its histogram holds the time between two firings, so this much is no delay. */
 const RESOLUTION_MS = 5;
 
-/** Measures from its creation, or from the last `restart`. */
+/** Measures from its creation, or from the last `restart`; of the event-loop delay, from the monitor's first firing after that. */
 export class HealthMonitor {
   private readonly loopDelay: IntervalHistogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   private cpuAtStart = process.cpuUsage();
