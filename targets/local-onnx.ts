@@ -80,7 +80,7 @@ function speedNotes({ machine, folder }: OnnxModels, cpu: string, cores: number)
     ];
   if (machine.cores === cores && (machine.cpu === null || machine.cpu === cpu)) return [];
   return [
-    `the models' speeds alone were measured on another machine (${machine.cpu ?? "a CPU"}, ${machine.cores} cores): delete ` +
+    `the models' speeds alone were measured on another machine, or on other cores (${machine.cpu ?? "a CPU"}, ${machine.cores} cores): delete ` +
       `${folder} and prepare it again here to compare them with served rates`,
   ];
 }

@@ -59,7 +59,9 @@ describe("tune on ONNX Runtime", () => {
     const { sloRate, standAlone } = measured!;
     expect(standAlone).toMatchObject({ batchSize: 1, imagesPerS: 100, on: "Abacus, 2 threads" });
     expect(standAlone!.servedShare).toBe(sloRate === null ? null : sloRate.estimate / 100);
-    expect(result.notes.join()).toMatch(/speeds alone were measured on another machine \(Abacus, 3 cores\)/);
+    expect(result.notes.join()).toMatch(
+      /speeds alone were measured on another machine, or on other cores \(Abacus, 3 cores\)/,
+    );
     expect(measured!.trials.length).toBeGreaterThan(1);
     expect(measured!.trials.some(({ planned, failed }) => planned > 0 && failed === 0)).toBe(true);
     // On a machine that is busy with other things every trial near the limit may be invalid: then there is no rate, and it says so.
