@@ -7,6 +7,7 @@ import { allow, pods, to } from "./network-policies";
 import { poolLabel } from "./node-pool";
 import { restrictedContainer, restrictedPod } from "./pod-security";
 import { hashOf, prometheusLabels, prometheusPort } from "./prometheus";
+import { awaited } from "./rollout";
 
 export interface GrafanaArgs extends InCluster {
   readonly namespace: pulumi.Input<string>;
@@ -93,6 +94,7 @@ export class Grafana extends pulumi.ComponentResource {
         metadata: { name: grafanaService, namespace, labels: { ...grafanaLabels } },
         spec: {
           replicas: 1,
+          ...awaited,
           selector: { matchLabels: { ...grafanaLabels } },
           template: grafanaPod(pinned(images.grafana, args.digests), hashOf(contents)),
         },

@@ -11,6 +11,7 @@ import {
   workerPod,
 } from "./load-generator-pods";
 import { allow, from, pods, to } from "./network-policies";
+import { awaited, withoutSurge } from "./rollout";
 import { tritonHeadlessService } from "./triton";
 import { tritonLabels, tritonPorts } from "./triton-pod";
 
@@ -90,7 +91,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
         spec: {
           replicas: 1,
           // One controller owns the measurement that runs; two would share the workers.
-          strategy: { type: "Recreate" },
+          ...withoutSurge,
           selector: { matchLabels: { ...controllerLabels } },
           template: controllerPod({
             ...workload,
@@ -108,6 +109,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
         metadata: { name: "load-worker", namespace, labels: { ...workerLabels } },
         spec: {
           replicas: args.workers,
+          ...awaited,
           selector: { matchLabels: { ...workerLabels } },
           template: workerPod({
             ...workload,

@@ -6,6 +6,7 @@ import { allow, pods, to, toKubernetesApi } from "./network-policies";
 import { poolLabel } from "./node-pool";
 import { restrictedContainer, restrictedPod } from "./pod-security";
 import { hashOf, prometheusLabels, prometheusPort } from "./prometheus";
+import { awaited } from "./rollout";
 
 export interface MetricsAdapterArgs extends InCluster {
   readonly namespace: pulumi.Input<string>;
@@ -69,6 +70,7 @@ export class MetricsAdapter extends pulumi.ComponentResource {
         metadata: { name: adapterName, namespace, labels: { ...adapterLabels } },
         spec: {
           replicas: 1,
+          ...awaited,
           selector: { matchLabels: { ...adapterLabels } },
           template: adapterPod(args, hashOf(files)),
         },

@@ -2,6 +2,7 @@ import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import { dropsWithCluster, type InCluster } from "./in-cluster";
 import { allow, from, toGoogleApis, toMetadataServer, pods } from "./network-policies";
+import { withoutSurge } from "./rollout";
 import { tritonLabels, tritonPod, tritonPorts, type TritonPodArgs } from "./triton-pod";
 
 export interface TritonArgs extends InCluster, TritonPodArgs {
@@ -13,7 +14,6 @@ export interface TritonArgs extends InCluster, TritonPodArgs {
   readonly readinessBudgetS: number;
   /** Namespaces whose pods may send inference requests. */
   readonly clientNamespaces: readonly string[];
-  /** Namespace whose pods may read metrics. */
   /** Namespaces whose pods read metrics and readiness. */
   readonly monitoringNamespaces: readonly string[];
 }
@@ -21,13 +21,6 @@ export interface TritonArgs extends InCluster, TritonPodArgs {
 /** Name of the Deployment and its ClusterIP Service; the headless Service is `tritonHeadlessService`. */
 export const tritonName = "triton";
 export const tritonHeadlessService = "triton-pods";
-
-/** Never a surge pod: with all GPUs taken it would wait for the pod that waits for it. */
-export function tritonStrategy(replicas: number | undefined): k8s.types.input.apps.v1.DeploymentStrategy {
-  return replicas === undefined || replicas > 1
-    ? { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } }
-    : { type: "Recreate" };
-}
 
 /** Triton Inference Server: Deployment, Services, disruption budget and network policy. */
 export class Triton extends pulumi.ComponentResource {
@@ -80,9 +73,9 @@ export class Triton extends pulumi.ComponentResource {
         },
         spec: {
           replicas: args.replicas,
-          revisionHistoryLimit: 3,
           progressDeadlineSeconds: args.readinessBudgetS,
-          strategy: tritonStrategy(args.replicas),
+          // With all GPUs taken a surge pod would wait for the pod that waits for it.
+          ...withoutSurge,
           selector: { matchLabels: { ...tritonLabels } },
           template: tritonPod(args),
         },

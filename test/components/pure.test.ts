@@ -9,7 +9,6 @@ import { allow, allowDns, denyAll, from, pods, to, toGoogleApis } from "../../co
 import type { Taint } from "../../components/node-pool";
 import { readerRoles, workloadPrincipal, writerRoles } from "../../components/repository-grants";
 import { subject } from "../../components/sweep-access";
-import { tritonStrategy } from "../../components/triton";
 import { tritonArguments, tritonPod, type TritonPodArgs } from "../../components/triton-pod";
 import {
   exitTimeoutS,
@@ -103,20 +102,6 @@ describe("Triton's start and end", () => {
     const { containers } = podSpec(tritonPod(triton));
     expect(containers[0].args).toContain(`--exit-timeout-secs=${exitTimeoutS}`);
     expect(containers[0].lifecycle).toEqual({ preStop: { exec: { command: ["sleep", String(preStopS)] } } });
-  });
-
-  // LLMKube#192: a surge pod would wait for a GPU that only the old pod's end frees.
-  it.each([
-    [0, "Recreate"],
-    [1, "Recreate"],
-    [2, "RollingUpdate"],
-    [undefined, "RollingUpdate"],
-  ])("never surges: %s servers use %s", (replicas, type) => {
-    const strategy = plain(tritonStrategy(replicas));
-    expect(strategy.type).toBe(type);
-    expect(strategy.rollingUpdate).toEqual(
-      type === "Recreate" ? undefined : { maxSurge: 0, maxUnavailable: 1 },
-    );
   });
 });
 

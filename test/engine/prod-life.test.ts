@@ -4,7 +4,7 @@ import type { Stack } from "@pulumi/pulumi/automation";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { clusterType } from "./cloud/gke";
 import { setFate } from "./cluster/fate";
-import { gpuNodes, longestDuring, nodeOf, placedPods, podsOf } from "./cluster/pods";
+import { gpuNodes, isReady, longestDuring, nodeOf, placedPods, podsOf } from "./cluster/pods";
 import { checkout, Environment } from "./environment";
 import { destroy, preview, refresh, summary, up } from "./operations";
 
@@ -99,12 +99,7 @@ describe("changes", () => {
     let fewestReady = 2;
     const placed = await longestDuring(running, async () => {
       const pods = await api.list("/api/v1/pods?labelSelector=app=triton");
-      const ready = pods.filter((pod) =>
-        ((pod.status?.conditions ?? []) as { type: string; status: string }[]).some(
-          (one) => one.type === "Ready" && one.status === "True",
-        ),
-      );
-      fewestReady = Math.min(fewestReady, ready.length);
+      fewestReady = Math.min(fewestReady, pods.filter(isReady).length);
       return placedPods(api, "triton");
     });
     await endFate();

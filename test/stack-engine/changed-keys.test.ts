@@ -86,12 +86,12 @@ describe("serving", () => {
     ).toEqual(expected);
   });
 
-  it("a second server makes room for itself: no surge, and a disruption budget", async () => {
+  it("a second server makes room for itself, and has a disruption budget", async () => {
     const steps = await stepsOf({ replicas: 2, gpuMaxNodes: 2 });
     expect(steps.filter((step) => !step.includes("prometheus"))).toEqual([
       "create kubernetes:policy/v1:PodDisruptionBudget triton-disruption",
       `update ${GPU_POOL} (autoscaling.totalMaxNodeCount)`,
-      `update ${TRITON} (spec.replicas, spec.strategy.type, spec.strategy.rollingUpdate)`,
+      `update ${TRITON} (spec.replicas)`,
     ]);
   });
 });

@@ -21,6 +21,12 @@ export async function gpuNodes(api: KubeApi): Promise<string[]> {
 export const nodeOf = (pod: KubeObject): string =>
   typeof pod.spec?.nodeName === "string" ? pod.spec.nodeName : "";
 
+/** Whether all containers of a pod say that they are ready. */
+export function isReady(pod: KubeObject): boolean {
+  const conditions = (pod.status?.conditions ?? []) as { type: string; status: string }[];
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
+
 /** Pods of an app that have a node, in words: also those that were told to go and still hold what is theirs. */
 export async function placedPods(api: KubeApi, app: string): Promise<string[]> {
   const pods = await api.list(`/api/v1/pods?labelSelector=app=${app}`);
