@@ -4,7 +4,7 @@ import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
 import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
 import { holdsFrom, type Knee, kneeOf, spedUp } from "./model-knee";
-import { racedOutNote } from "./race";
+import { earlyError, racedOutNote } from "./race";
 import { quantileMsOf } from "./quantile-excess";
 import type { KneeTrial, SearchState } from "./search-state";
 
@@ -70,7 +70,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   if (knee === null) {
     return nothing(noRate(state));
   }
-  const chance = Math.max(simulationError, knee.chance);
+  const chance = Math.max(simulationError, knee.chance, state.racedOut === null ? 0 : earlyError);
   const spread = halfWidth(estimate, intervalLevel, chance);
   const limit = clientLimitOf(state, knee);
   if (limit !== null) return capped(state, knee.ratePerS * Math.exp(spread), limit, base);
