@@ -159,6 +159,15 @@ describe("the table", () => {
     };
     for (const [member, value] of Object.entries(bad))
       expect(complaintsAbout([{ ...good, [member]: value }, common]).length, member).toBeGreaterThan(0);
+    // A little is enough over so many sweeps.
+    const little = {
+      falsePassRate: 0.0175,
+      intervalCoverage: 0.93,
+      meanMeasuredS: 190,
+      rightDiagnosisRate: 0.93,
+    };
+    for (const [member, value] of Object.entries(little))
+      expect(complaintsAbout([{ ...good, [member]: value }, common]), member).toHaveLength(1);
     // Chance over few sweeps is no broken promise.
     expect(complaintsAbout([{ ...good, sweeps: 100, falsePassRate: 0.02 }, common])).toEqual([]);
   });
