@@ -23,6 +23,13 @@ export function recommendedVariant(result: Result): ResultVariant | null {
   return result.variants.find((variant) => variant.name === result.recommendation.variant) ?? null;
 }
 
+/** What to say where there is no winner: nothing held the SLO, or the sweep ended before it knew. */
+export function withoutAnswer({ slo, variants, endedEarly }: Result): string {
+  return variants.length === 0 && endedEarly !== null
+    ? `Ended before it was known which rate holds ${formatSlo(slo)}`
+    : `No variant held ${formatSlo(slo)}`;
+}
+
 export function renderHeader(result: Result): Html {
   const load = { poisson: "Poisson arrivals", constant: "constant rate", users: "closed-loop users" }[
     result.load
@@ -48,7 +55,7 @@ export function renderAnswer(result: Result): Html {
   const winner = recommendedVariant(result);
   if (!winner?.sloRate)
     return html`<section class="answer none" aria-labelledby="answer">
-      <h1 id="answer">No variant held ${formatSlo(result.slo)}</h1>
+      <h1 id="answer">${withoutAnswer(result)}</h1>
       <p class="lead">${result.recommendation.reason}</p>
     </section>`;
   const { sloRate, diagnosis } = winner;

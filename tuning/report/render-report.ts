@@ -10,7 +10,14 @@ import type { Result } from "../results/result-schema";
 import { gpuBusyChart, meanBatchChart, rateLatencyChart } from "./charts";
 import { renderApply, renderFacts, renderMethod } from "./explanation";
 import { formatQuantile, formatRate, formatSlo } from "./format";
-import { recommendedVariant, renderAnswer, renderGoal, renderHeader, renderNotices } from "./headline";
+import {
+  recommendedVariant,
+  renderAnswer,
+  renderGoal,
+  renderHeader,
+  renderNotices,
+  withoutAnswer,
+} from "./headline";
 import { html, trustedHtml, type Html } from "./html";
 import { markerAt } from "./marker";
 import { anyStandAlone } from "./stand-alone-text";
@@ -133,7 +140,7 @@ function pageTitle(result: Result): string {
   const winner = recommendedVariant(result);
   return winner?.sloRate
     ? `${formatRate(winner.sloRate.estimate)} requests/s with ${winner.name} (${formatSlo(result.slo)})`
-    : `No variant held ${formatSlo(result.slo)}`;
+    : withoutAnswer(result);
 }
 
 function intervalLevel(result: Result): string {

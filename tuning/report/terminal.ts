@@ -14,6 +14,7 @@ import {
   formatSlo,
   formatUsd,
 } from "./format";
+import { withoutAnswer } from "./headline";
 import { seriesOf } from "./series";
 import { anyStandAlone, notKnown, standAloneText } from "./stand-alone-text";
 import { textTable, type TextColumn } from "./text-table";
@@ -139,7 +140,7 @@ function answer(result: Result, paint: Painter): string[] {
       );
     }
   } else {
-    lines.push(paint("red", printable(`No variant held ${formatSlo(result.slo)}.`)));
+    lines.push(paint("red", printable(`${withoutAnswer(result)}.`)));
   }
   if (result.goal) {
     const style = { yes: "green", no: "red", uncertain: "yellow" } as const;

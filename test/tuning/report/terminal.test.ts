@@ -77,6 +77,13 @@ describe("renderSummary", () => {
     expect(shown).toContain("No variant held p95 ≤ 100 ms.");
     expect(shown).toContain("Note on original: too slow");
     expect(shown).toContain("Incomplete: the server died. Not measured: tftrt_fp32, ");
+    const unknown = renderSummary(
+      buildResult([], { ...context, endedEarly: "it cost too much" }),
+      null,
+      false,
+    );
+    expect(unknown).toContain("Ended before it was known which rate holds p95 ≤ 100 ms.");
+    expect(unknown).not.toContain("No variant held");
   });
 });
 
