@@ -21,6 +21,8 @@ export interface OneWorker {
   stop(id: string): void;
   /** The worker's memory after a collection. */
   memory(): Promise<NodeJS.MemoryUsage>;
+  /** Percentile 99 of what the worker's own turns delayed its event loop since the last call, milliseconds of CPU time. */
+  ownDelayP99Ms(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -38,7 +40,7 @@ export async function startOneWorker(): Promise<OneWorker> {
   const worker = spawn(
     process.execPath,
     [
-      ...["--expose-gc", "--require", join(__dirname, "report-memory.cjs"), ...tsx],
+      ...["--expose-gc", "--require", join(__dirname, "worker-probe.cjs"), ...tsx],
       join(__dirname, "../loadgen/worker-main.ts"),
       ...["--controller", `127.0.0.1:${controller.port}`, "--name", "bench"],
     ],
@@ -57,17 +59,21 @@ export async function startOneWorker(): Promise<OneWorker> {
         onProgress,
       ),
     stop: (id) => void controller.stop(id, "enough"),
-    memory: () =>
-      new Promise((resolve) => {
-        worker.once("message", (usage) => resolve(usage as NodeJS.MemoryUsage));
-        worker.send("memory");
-      }),
+    memory: () => ask<NodeJS.MemoryUsage>(worker, "memory"),
+    ownDelayP99Ms: () => ask<number>(worker, "ownDelayP99Ms"),
     close: async () => {
       for (const child of processes) child.kill("SIGKILL");
       await controller.close();
       await rm(images, { recursive: true, force: true });
     },
   };
+}
+
+function ask<Answer>(worker: ChildProcess, question: string): Promise<Answer> {
+  return new Promise((resolve) => {
+    worker.once("message", (answer) => resolve(answer as Answer));
+    worker.send(question);
+  });
 }
 
 /** So many requests in flight at any time, for `seconds`. */

@@ -1,8 +1,8 @@
 /**
  * How well one load worker keeps time near its capacity: event-loop delay and lateness (p99) of a Poisson load at 50 % and 80 % of the rate
- * that it and a sink of its own passed right before, flat out with 32 in flight. Beside it stands the event-loop delay of this process, which
- * has next to nothing to do: that much is the machine's, not the worker's. A row says how much of a core the worker used, and how many
- * processes wanted the machine's cores (the load average of a minute).
+ * that it and a sink of its own passed right before, flat out with 32 in flight. Two columns tell the machine's part from the worker's: the
+ * event-loop delay of this process, which has next to nothing to do meanwhile, and the delay that the worker's own turns cause, in CPU time
+ * (warm-up included). A row also says how much of a core the worker used, and the load average of a minute.
  * Run: npx tsx bench/worker-load.ts [seconds a part, default 15] [rounds, default 3]
  */
 import { loadavg } from "node:os";
@@ -18,17 +18,20 @@ interface Measured {
   readonly result: LoadResult;
   /** Event-loop delay p99 of an idle process meanwhile, milliseconds. */
   readonly idleLoopDelayP99Ms: number;
+  /** What the worker's own turns delayed its loop, milliseconds of CPU time. */
+  readonly ownDelayP99Ms: number;
 }
 
 async function measured(worker: OneWorker, change: Partial<LoadSpec>): Promise<Measured> {
+  await worker.ownDelayP99Ms();
   const idle = new HealthMonitor(() => 0);
   const result = await worker.run({ ...change, warmupS: WARMUP_S, measureS: seconds });
   const idleLoopDelayP99Ms = idle.read().loopDelayP99Ms;
   idle.stop();
-  return { result, idleLoopDelayP99Ms };
+  return { result, idleLoopDelayP99Ms, ownDelayP99Ms: await worker.ownDelayP99Ms() };
 }
 
-function row(size: string, load: string, { result, idleLoopDelayP99Ms }: Measured): string {
+function row(size: string, load: string, { result, idleLoopDelayP99Ms, ownDelayP99Ms }: Measured): string {
   const { response, health, valid } = result;
   const cells = [
     size,
@@ -37,6 +40,7 @@ function row(size: string, load: string, { result, idleLoopDelayP99Ms }: Measure
     (100 * health.cpuShare).toFixed(0),
     health.loopDelayP99Ms.toFixed(2),
     idleLoopDelayP99Ms.toFixed(2),
+    ownDelayP99Ms.toFixed(2),
     health.latenessP99Ms.toFixed(2),
     response.p50Ms.toFixed(2),
     response.p99Ms.toFixed(2),
@@ -66,7 +70,7 @@ async function main(): Promise<void> {
   const worker = await startOneWorker();
   try {
     const head =
-      "requests|load|answered/s|CPU %|loop delay p99 ms|of an idle process|lateness p99 ms|p50 ms|p99 ms|valid|load average".split(
+      "requests|load|answered/s|CPU %|loop delay p99 ms|of an idle process|by own CPU|lateness p99 ms|p50 ms|p99 ms|valid|load average".split(
         "|",
       );
     process.stdout.write(`| ${head.join(" | ")} |\n| ${head.map(() => "---").join(" | ")} |\n`);
