@@ -112,6 +112,7 @@ async function sweep(
   const accuracy = await accuracyOf(options, prepared);
   const folder = ResultsFolder.open(resultsFolderFor(options), options.resume);
   try {
+    meter?.addEarlier(folder.earlierS);
     if (meter) view.showCost(() => meter.usd);
     for (const note of folder.notes) view.note(note);
     view.note(`results: ${folder.path}`);

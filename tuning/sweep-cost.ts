@@ -28,9 +28,25 @@ export function costUsd(usdPerHour: number, seconds: number): number {
   return (usdPerHour * seconds) / 3600;
 }
 
+/**
+ * Wall seconds that the interrupted runs of a sweep took, each from its start to the end of its last trial.
+ * @param startedAt of the first run and of each that resumed it, ISO 8601, in order
+ * @param finishedAt of the trials of all runs, ISO 8601
+ */
+export function earlierS(startedAt: readonly string[], finishedAt: readonly string[]): number {
+  const ends = finishedAt.map((text) => Date.parse(text));
+  const seconds = startedAt.map((text, index) => {
+    const from = Date.parse(text);
+    const next = Date.parse(startedAt[index + 1] ?? "") || Infinity;
+    return (Math.max(from, ...ends.filter((end) => end >= from && end < next)) - from) / 1000;
+  });
+  return seconds.reduce((sum, value) => sum + value, 0);
+}
+
 /** Adds up the cost from its creation on. The clock is handed in: wall time, because a machine that sleeps is paid for. */
 export class CostMeter {
   private readonly fromMs: number;
+  private earlierUsd = 0;
 
   constructor(
     private readonly limit: CostLimit,
@@ -39,9 +55,14 @@ export class CostMeter {
     this.fromMs = nowMs();
   }
 
+  /** The limit is the whole sweep's: what its interrupted runs took counts. */
+  addEarlier(seconds: number): void {
+    this.earlierUsd += costUsd(this.limit.usdPerHour, seconds);
+  }
+
   /** US dollars so far. */
   get usd(): number {
-    return costUsd(this.limit.usdPerHour, (this.nowMs() - this.fromMs) / 1000);
+    return this.earlierUsd + costUsd(this.limit.usdPerHour, (this.nowMs() - this.fromMs) / 1000);
   }
 
   /** As the result says it. */

@@ -9,6 +9,7 @@ import { readManifest, writeManifest, type Manifest } from "./manifest";
 import { PointLog, pointLogFileName } from "./point-log";
 import { errorCode, fsError, oneLine, ResultsError } from "./results-error";
 import { resultFileName, resultSchema, type Result } from "./result-schema";
+import { earlierS } from "../sweep-cost";
 
 /** Name of the report in the results folder. */
 export const reportFileName = "report.html";
@@ -81,6 +82,16 @@ export class ResultsFolder {
     if (finished > 0)
       notes.push(`${finished} finished trials in ${folder} are not repeated if they are asked for again`);
     return new ResultsFolder(folder, log, manifest, notes);
+  }
+
+  /** Wall seconds of the interrupted runs of this sweep; 0 for a fresh folder. */
+  get earlierS(): number {
+    if (this.previousManifest === null) return 0;
+    const { startedAt, resumedAt } = this.previousManifest;
+    return earlierS(
+      [startedAt, ...resumedAt],
+      this.log.records.map(({ finishedAt }) => finishedAt),
+    );
   }
 
   writeManifest(manifest: Manifest): void {
