@@ -107,7 +107,7 @@ export interface SystemFacts {
   readonly scheduler?: SimulatedServer["scheduler"];
   /** What infers: words of diagnosis and report. Default `gpu`. */
   readonly processor?: "gpu" | "cpu";
-  /** Largest rate that the load generator can offer, requests per second undilated; null when unknown. */
+  /** Largest rate that may be offered, requests per second undilated (--max-rate, or what a stack's load workers are made for); null: any. */
   readonly clientCeilingPerS: number | null;
 }
 

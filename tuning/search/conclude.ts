@@ -156,9 +156,13 @@ function capped(state: SearchState, predictedHigh: number, limit: number, base: 
     .filter(({ judged, value }) => judged.verdict === "pass" || value <= state.clear.low)
     .map(({ judged }) => judged.ratePerS);
   const best = passed.length > 0 ? Math.max(...passed) : null;
+  const more = `${base.variantName} may hold more.`;
   const summary =
-    `The load generator could not offer ${limit.toFixed(0)} ${unit}; ${base.variantName} may hold more. ` +
-    "Add load workers, or run them on faster machines, to find out.";
+    limit < state.lostAt
+      ? `No more than ${limit.toFixed(0)} ${unit} may be offered; ${more} ` +
+        "Raise the limit to find out: --max-rate, or peakRatePerS of the stack, which its load workers follow."
+      : `The load generator could not offer ${limit.toFixed(0)} ${unit}; ${more} ` +
+        "Add load workers, or run them on faster machines, to find out.";
   return {
     ...base,
     sloRate:

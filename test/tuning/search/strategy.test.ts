@@ -140,6 +140,17 @@ describe("a search that cannot finish", () => {
   });
 });
 
+it("names the limit that was set when no more may be offered", () => {
+  const facts = { wireCeilingPerS: null, clientCeilingPerS: 900 };
+  const { outcome } = search(findVariant("tftrt_int8_bs16_count4"), {
+    ...{ budget: budgetFor("thorough", 4), facts },
+  });
+  expect(outcome.diagnosis.cause).toBe("client-bound");
+  expect(outcome.diagnosis.summary).toMatch(/No more than 900 requests\/s may be offered.*--max-rate/);
+  expect(outcome.sloRate!.estimate).toBeGreaterThan(900 / 1.2);
+  expect(outcome.sloRate!.estimate).toBeLessThanOrEqual(900);
+});
+
 describe("a server that misses at low loads, too", () => {
   it("is found at its upper limit, with a word about the lower one", () => {
     // A request alone waits 97 of 100 ms for a batch that never fills.
