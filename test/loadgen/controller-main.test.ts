@@ -25,22 +25,40 @@ function start(file: string, args: readonly string[]): ChildProcess {
   return child;
 }
 
-beforeAll(async () => {
-  images = await imageFolder(2);
-  server = await InferServer.listen();
-  const controller = start("controller-main.ts", ["--port", "0", "--http-port", "0"]);
+interface Controller {
+  readonly child: ChildProcess;
+  readonly url: string;
+  /** For workers. */
+  readonly port: number;
+}
+
+/** A controller on free ports, as soon as it has said which. */
+async function startController(...args: readonly string[]): Promise<Controller> {
+  const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", ...args]);
   const line = await new Promise<string>((resolve) =>
-    createInterface({ input: controller.stdout! }).once("line", resolve),
+    createInterface({ input: child.stdout! }).once("line", resolve),
   );
-  const ports = JSON.parse(line) as { port: number; httpPort: number };
-  api = `http://127.0.0.1:${ports.httpPort}`;
-  start("worker-main.ts", ["--controller", `127.0.0.1:${ports.port}`, "--name", "w1"]);
+  const { port, httpPort } = JSON.parse(line) as { port: number; httpPort: number };
+  return { child, port, url: `http://127.0.0.1:${httpPort}` };
+}
+
+/** Starts a worker and waits until the controller has it. */
+async function addWorker({ port, url }: Controller, name: string): Promise<void> {
+  start("worker-main.ts", ["--controller", `127.0.0.1:${port}`, "--name", name]);
   for (let tries = 0; tries < 200; tries++) {
-    const health = (await (await fetch(`${api}/healthz`)).json()) as { workers: number };
+    const health = (await (await fetch(`${url}/healthz`)).json()) as { workers: number };
     if (health.workers === 1) return;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   throw new Error("the worker did not register");
+}
+
+beforeAll(async () => {
+  images = await imageFolder(2);
+  server = await InferServer.listen();
+  const controller = await startController();
+  api = controller.url;
+  await addWorker(controller, "w1");
 }, 60_000);
 
 afterAll(async () => {
@@ -123,14 +141,6 @@ describe("the controller as a process", () => {
 
   it("a finished measurement is known after a restart of the controller, one that ran is not", async () => {
     const state = await mkdtemp(join(tmpdir(), "controller-state-"));
-    const begin = async (): Promise<{ child: ChildProcess; url: string; port: number }> => {
-      const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", "--state-dir", state]);
-      const line = await new Promise<string>((resolve) =>
-        createInterface({ input: child.stdout! }).once("line", resolve),
-      );
-      const { port, httpPort } = JSON.parse(line) as { port: number; httpPort: number };
-      return { child, port, url: `http://127.0.0.1:${httpPort}` };
-    };
     const ask = async (url: string, id: string): Promise<{ status: number; state?: string }> => {
       const response = await fetch(`${url}/measurements/${id}`, { headers });
       return { ...((await response.json()) as { state?: string }), status: response.status };
@@ -139,10 +149,8 @@ describe("the controller as a process", () => {
       const spec = loadSpec({ addresses: [server.address], imageFolder: images, id, measureS });
       return fetch(`${url}/measurements/${id}`, { method: "PUT", headers, body: JSON.stringify(spec) });
     };
-    const before = await begin();
-    start("worker-main.ts", ["--controller", `127.0.0.1:${before.port}`, "--name", "w"]);
-    while (((await (await fetch(`${before.url}/healthz`)).json()) as { workers: number }).workers === 0)
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    const before = await startController("--state-dir", state);
+    await addWorker(before, "w");
     await put(before.url, "done", 0.3);
     while ((await ask(before.url, "done")).state !== "finished")
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -151,7 +159,7 @@ describe("the controller as a process", () => {
     const gone = new Promise((resolve) => before.child.once("exit", resolve));
     before.child.kill("SIGKILL");
     await gone;
-    const after = await begin();
+    const after = await startController("--state-dir", state);
     expect(await ask(after.url, "done")).toMatchObject({ status: 200, state: "finished" });
     expect((await ask(after.url, "cut")).status).toBe(404);
     await rm(state, { recursive: true, force: true });
@@ -159,18 +167,8 @@ describe("the controller as a process", () => {
 
   it("SIGTERM during a measurement: its result is handed out, kept over the restart, and marked as ended early", async () => {
     const state = await mkdtemp(join(tmpdir(), "controller-state-"));
-    const begin = async (): Promise<{ child: ChildProcess; url: string; port: number }> => {
-      const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", "--state-dir", state]);
-      const line = await new Promise<string>((resolve) =>
-        createInterface({ input: child.stdout! }).once("line", resolve),
-      );
-      const { port, httpPort } = JSON.parse(line) as { port: number; httpPort: number };
-      return { child, port, url: `http://127.0.0.1:${httpPort}` };
-    };
-    const before = await begin();
-    start("worker-main.ts", ["--controller", `127.0.0.1:${before.port}`, "--name", "w"]);
-    while (((await (await fetch(`${before.url}/healthz`)).json()) as { workers: number }).workers === 0)
-      await new Promise((resolve) => setTimeout(resolve, 50));
+    const before = await startController("--state-dir", state);
+    await addWorker(before, "w");
     const stateOf = async (url: string): Promise<MeasurementState> =>
       (await (await fetch(`${url}/measurements/evicted`, { headers })).json()) as MeasurementState;
     const put = (url: string, id: string) => {
@@ -198,7 +196,7 @@ describe("the controller as a process", () => {
     // What is asked meanwhile waits for the successor.
     expect((await put(before.url, "next")).status).toBe(503);
     expect(await gone).toBe(0);
-    const after = await begin();
+    const after = await startController("--state-dir", state);
     expect(await stateOf(after.url)).toEqual(seen);
     if (seen.state !== "finished") throw new Error(`it is ${seen.state}`);
     expect(seen.result).toMatchObject({ valid: false, stop: { interrupted: true } });
