@@ -26,7 +26,7 @@ export interface OneWorker {
   close(): Promise<void>;
 }
 
-export async function startOneWorker(): Promise<OneWorker> {
+async function startOneWorker(): Promise<OneWorker> {
   const processes: ChildProcess[] = [];
   const tsx = ["--import", "tsx"];
   const sink = spawn(process.execPath, [...tsx, join(__dirname, "raw-sink.ts")], {
@@ -83,4 +83,23 @@ export function flatOut(inFlight: number, seconds: number): Partial<LoadSpec> {
     maxInFlight: inFlight,
     measureS: seconds,
   };
+}
+
+/** Runs a bench on one worker, ends the worker, and then this process: with 1 and the reason where it failed. */
+export function benchOneWorker(bench: (worker: OneWorker) => Promise<void>): void {
+  const run = async (): Promise<void> => {
+    const worker = await startOneWorker();
+    try {
+      await bench(worker);
+    } finally {
+      await worker.close();
+    }
+  };
+  run().then(
+    () => process.exit(0),
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+      process.exit(1);
+    },
+  );
 }

@@ -8,7 +8,7 @@
 import { loadavg } from "node:os";
 import type { LoadResult, LoadSpec } from "../loadgen/load-spec";
 import { HealthMonitor } from "../loadgen/health-monitor";
-import { flatOut, sizes, startOneWorker, type OneWorker } from "./one-worker";
+import { flatOut, sizes, benchOneWorker, type OneWorker } from "./one-worker";
 
 const [seconds = 15, rounds = 3] = process.argv.slice(2).map(Number);
 const WARMUP_S = 5;
@@ -66,25 +66,12 @@ async function measure(worker: OneWorker, name: keyof typeof sizes): Promise<voi
   }
 }
 
-async function main(): Promise<void> {
-  const worker = await startOneWorker();
-  try {
-    const head =
-      "requests|load|answered/s|CPU %|loop delay p99 ms|of an idle process|by own CPU|lateness p99 ms|p50 ms|p99 ms|valid|load average".split(
-        "|",
-      );
-    process.stdout.write(`| ${head.join(" | ")} |\n| ${head.map(() => "---").join(" | ")} |\n`);
-    await measure(worker, "small");
-    await measure(worker, "image");
-  } finally {
-    await worker.close();
-  }
-}
-
-main().then(
-  () => process.exit(0),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  },
-);
+benchOneWorker(async (worker) => {
+  const head =
+    "requests|load|answered/s|CPU %|loop delay p99 ms|of an idle process|by own CPU|lateness p99 ms|p50 ms|p99 ms|valid|load average".split(
+      "|",
+    );
+  process.stdout.write(`| ${head.join(" | ")} |\n| ${head.map(() => "---").join(" | ")} |\n`);
+  await measure(worker, "small");
+  await measure(worker, "image");
+});

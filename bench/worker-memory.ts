@@ -4,7 +4,7 @@
  * number of requests in a row with its memory is the one that the worker had reported by then.
  * Run: npx tsx bench/worker-memory.ts [requests, default 1000000]. Timing does not matter: other work on the machine only makes it longer.
  */
-import { flatOut, sizes, startOneWorker } from "./one-worker";
+import { flatOut, sizes, benchOneWorker } from "./one-worker";
 
 /** Longest run, seconds; it is stopped when the last count is reached. */
 const MOST_S = 24 * 3600;
@@ -15,43 +15,28 @@ marks.push(most);
 
 const mb = (bytes: number): string => (bytes / 1e6).toFixed(1);
 
-async function main(): Promise<void> {
-  const worker = await startOneWorker();
-  try {
-    process.stdout.write(
-      "| requests | RSS MB | heap MB | external MB | buffers MB |\n|---|---|---|---|---|\n",
-    );
-    const readings: Promise<void>[] = [];
-    const id = `memory-${Date.now()}`;
-    const read = async (requests: number): Promise<void> => {
-      const { rss, heapUsed, external, arrayBuffers } = await worker.memory();
-      const cells = [requests, ...[rss, heapUsed, external, arrayBuffers].map(mb)];
-      process.stdout.write(`| ${cells.join(" | ")} |\n`);
-    };
-    let next = 0;
-    const result = await worker.run(
-      { ...flatOut(32, MOST_S), ...sizes.small, id, warmupS: 0 },
-      ({ total, phase }) => {
-        if (phase !== "measuring" || total.planned < (marks[next] ?? Infinity)) return;
-        while (total.planned >= (marks[next] ?? Infinity)) next++;
-        readings.push(read(total.planned));
-        if (next === marks.length) void Promise.all(readings).then(() => worker.stop(id));
-      },
-    );
-    const { total, errors } = result;
-    process.stdout.write(
-      `in all ${total.planned} requests, ${total.failed} failed ${JSON.stringify(errors)}\n`,
-    );
-    await read(total.planned);
-  } finally {
-    await worker.close();
-  }
-}
-
-main().then(
-  () => process.exit(0),
-  (error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exit(1);
-  },
-);
+benchOneWorker(async (worker) => {
+  process.stdout.write("| requests | RSS MB | heap MB | external MB | buffers MB |\n|---|---|---|---|---|\n");
+  const readings: Promise<void>[] = [];
+  const id = `memory-${Date.now()}`;
+  const read = async (requests: number): Promise<void> => {
+    const { rss, heapUsed, external, arrayBuffers } = await worker.memory();
+    const cells = [requests, ...[rss, heapUsed, external, arrayBuffers].map(mb)];
+    process.stdout.write(`| ${cells.join(" | ")} |\n`);
+  };
+  let next = 0;
+  const result = await worker.run(
+    { ...flatOut(32, MOST_S), ...sizes.small, id, warmupS: 0 },
+    ({ total, phase }) => {
+      if (phase !== "measuring" || total.planned < (marks[next] ?? Infinity)) return;
+      while (total.planned >= (marks[next] ?? Infinity)) next++;
+      readings.push(read(total.planned));
+      if (next === marks.length) void Promise.all(readings).then(() => worker.stop(id));
+    },
+  );
+  const { total, errors } = result;
+  process.stdout.write(
+    `in all ${total.planned} requests, ${total.failed} failed ${JSON.stringify(errors)}\n`,
+  );
+  await read(total.planned);
+});

@@ -84,6 +84,9 @@ export function candidatesOf({
   return list;
 }
 
+/** Takes one more candidate. */
+type Add = (change: string, changed: ModelledSystem, effort: number) => void;
+
 /** What a precision is usually followed by. */
 const nextPrecision: Readonly<Partial<Record<Precision, Precision>>> = {
   original: "fp32",
@@ -96,7 +99,7 @@ function addConversion(
   variant: Variant,
   system: ModelledSystem,
   lawOf: ChangeContext["lawOf"],
-  add: (change: string, changed: ModelledSystem, effort: number) => void,
+  add: Add,
 ): void {
   const expected = lawOf(variant);
   const batch = system.server.maxBatchSize;
@@ -113,7 +116,7 @@ function addPrecisions(
   variant: Variant,
   system: ModelledSystem,
   lawOf: ChangeContext["lawOf"],
-  add: (change: string, changed: ModelledSystem, effort: number) => void,
+  add: Add,
 ): void {
   const own = lawOf(variant);
   if (own === null) return;
@@ -139,12 +142,7 @@ function addPrecisions(
 }
 
 /** UINT8 pixels are a quarter of the bytes: link and copies are four times as fast, if the host phase is copying. */
-function addPayload(
-  variant: Variant,
-  system: ModelledSystem,
-  lawOf: ChangeContext["lawOf"],
-  add: (change: string, changed: ModelledSystem, effort: number) => void,
-): void {
+function addPayload(variant: Variant, system: ModelledSystem, lawOf: ChangeContext["lawOf"], add: Add): void {
   if (variant.artefact.input.type !== "FP32") return;
   const input = { ...variant.artefact.input, type: "UINT8" as const };
   const [own, other] = [lawOf(variant), lawOf({ ...variant, artefact: { ...variant.artefact, input } })];
