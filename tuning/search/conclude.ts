@@ -1,5 +1,6 @@
 /** From a search's knowledge to the variant's outcome. */
 import { diagnose } from "../diagnosis/diagnose";
+import { diagnoseMeasured } from "../diagnosis/measured";
 import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
 import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
@@ -176,10 +177,7 @@ function capped(state: SearchState, predictedHigh: number, limit: number, base: 
   };
 }
 
-/**
- * The model did not fit: the answer is what trials showed, with their bracket as the interval, and no cause is named from a model that
- * is wrong.
- */
+/** The model did not fit: the answer is what trials showed, with their bracket as the interval, and the cause is what they alone show. */
 function bracketed(state: SearchState, { held, missed }: TrialBracket, base: Base): VariantOutcome {
   const fittedLaw = null;
   if (held === 0) {
@@ -196,7 +194,7 @@ function bracketed(state: SearchState, { held, missed }: TrialBracket, base: Bas
   };
   const note =
     "The service model that was fitted to this server predicts another rate than its trials show, so the figure is the highest rate " +
-    "that held in a trial, and no cause is derived.";
+    "that held in a trial, and the cause is what the trials alone show.";
   return {
     ...base,
     sloRate,
@@ -205,7 +203,13 @@ function bracketed(state: SearchState, { held, missed }: TrialBracket, base: Bas
     meanBatch: heldTrial.result.server.meanBatch,
     gpuBusy: heldTrial.result.server.gpuBusy,
     fittedLaw,
-    diagnosis: unknown(note),
+    diagnosis: diagnoseMeasured({
+      variant: state.options.variant,
+      sloRate: heldTrial.ratePerS,
+      held: heldTrial,
+      trials: state.judged,
+      facts: state.options.facts,
+    }),
     note,
   };
 }
