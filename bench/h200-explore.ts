@@ -2,6 +2,7 @@
  * Exploration against an exhaustive grid on the H200 of docs/evidence/h200, in virtual time: how near to the grid's best, by the true
  * rates of both, for which share of its measured seconds.
  */
+import type { GridName } from "../examples/gpu/grids";
 import type { Variant } from "../model-repo/variant";
 import { truthOf, type TruthOptions } from "../serving-model/truth";
 import { explore } from "../tuning/explore/explore";
@@ -83,9 +84,12 @@ export interface Found extends Best {
   readonly measuredS: number;
 }
 
+/** The grid that an exploration with this bound is compared with. */
+const gridFor = ({ boundMs }: Slo): GridName => (boundMs < 50 ? "grid20" : "grid");
+
 /** The grid's best by the true rates of all its configurations. */
 export function bestOfGrid(world: World): Best {
-  const truths = exampleVariants("grid").map((variant) => ({
+  const truths = exampleVariants(gridFor(world.slo)).map((variant) => ({
     name: variant.name,
     truePerS: world.truePerS(variant),
   }));
@@ -94,7 +98,10 @@ export function bestOfGrid(world: World): Best {
 
 /** Measured seconds of the whole grid. */
 export function gridSeconds(world: World, seed: number): number {
-  return exampleVariants("grid").reduce((sum, variant) => sum + world.measure(variant, seed).measuredS, 0);
+  return exampleVariants(gridFor(world.slo)).reduce(
+    (sum, variant) => sum + world.measure(variant, seed).measuredS,
+    0,
+  );
 }
 
 /** Explores as measure.sh does. @param most configurations that may be measured beside the start */

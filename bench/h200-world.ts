@@ -6,6 +6,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { type GridName, type GridVariant, gridVariants } from "../examples/gpu/grids";
 import { originalArtefact } from "../model-repo/catalogue";
 import type { Variant } from "../model-repo/variant";
 import type { ServiceLaw } from "../serving-model/service-law";
@@ -113,21 +114,16 @@ export function serverWith(law: RecordedLaw, variant: Variant, seed: number): Si
   };
 }
 
-interface Entry {
-  readonly name: string;
-  readonly maxBatchSize: number;
-  readonly instanceCount: number;
-  readonly queueDelayUs: number;
-  readonly preferredBatchSizes: readonly number[];
-}
-
-/** Variants of one of the example's files, as the GPU machine measures them. */
-export function exampleVariants(name: "tuned" | "grid" | "strict"): Variant[] {
-  const text = readFileSync(join(root, "examples/gpu", `variants-${name}.yaml`), "utf8");
+/** Variants of the example's file of that name, or its grid, as the GPU machine measures them. */
+export function exampleVariants(name: "tuned" | GridName): Variant[] {
+  const entries =
+    name === "tuned"
+      ? (parse(readFileSync(join(root, "examples/gpu/variants-tuned.yaml"), "utf8")) as GridVariant[])
+      : gridVariants(name);
   const { input, ...artefact } = originalArtefact;
-  return (parse(text) as Entry[]).map((entry) => ({
+  return entries.map((entry) => ({
     ...entry,
-    artefact: { ...artefact, name: modelName, input: { ...input, type: "UINT8" as const } },
+    artefact: { ...artefact, name: entry.model, input: { ...input, type: "UINT8" as const } },
     published: null,
   }));
 }

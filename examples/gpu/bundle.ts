@@ -22,11 +22,12 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { buildSync } from "esbuild";
+import { stringify } from "yaml";
 import { toolNamed } from "../../tools/catalogue";
 import { requireTool, toolDir } from "../../tools/cache";
+import { gridNames, gridVariants } from "./grids";
 import { makeGpuRepository, type RepositoryKind } from "./make-repository";
 
-const variantFiles = ["path", "tuned", "strict", "grid"].map((name) => `variants-${name}.yaml`);
 const root = join(__dirname, "../..");
 /** Largest archive, bytes: what the example promises. */
 const LIMIT_BYTES = 60e6;
@@ -119,6 +120,15 @@ function hashes(folder: string): string {
   return `${lines.join("\n")}\n`;
 }
 
+/** Files of variants by the parts of measure.sh, and their text. */
+function variantFiles(): [string, string][] {
+  const written = ["path", "tuned"].map((name): [string, string] => [
+    name,
+    readFileSync(join(__dirname, `variants-${name}.yaml`), "utf8"),
+  ]);
+  return [...written, ...gridNames.map((name): [string, string] => [name, stringify(gridVariants(name))])];
+}
+
 /** Writes the archive. @returns its size, bytes. @throws Error when a tool is missing */
 export function makeBundle(outFile: string, kind: BundleKind): number {
   const work = mkdtempSync(join(tmpdir(), "gpu-bundle-"));
@@ -132,10 +142,8 @@ export function makeBundle(outFile: string, kind: BundleKind): number {
     makeGpuRepository(join(payload, "repository"), kind.repository);
     for (const file of ["model.py", "bare_throughput.py"])
       copyFileSync(join(__dirname, file), join(payload, file));
-    for (const file of variantFiles) {
-      const yaml = readFileSync(join(__dirname, file), "utf8");
-      writeFileSync(join(payload, file), kind.variants?.(yaml) ?? yaml);
-    }
+    for (const [name, yaml] of variantFiles())
+      writeFileSync(join(payload, `variants-${name}.yaml`), kind.variants?.(yaml) ?? yaml);
     const needs = `PYTHON_VERSION=${kind.pythonVersion}\nPYTHON_MODULES="${kind.pythonModules.join(" ")}"\n`;
     writeFileSync(join(payload, "bundle.env"), needs);
     const archive = join(work, "archive");

@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # The measurements behind docs/evidence/h200, on a GPU machine with 16 cores: b/start.sh b/measure.sh OUT [PART...]
-# Parts, in this order by default: bare (the model without a server), path (from untuned to tuned, SLO 100 ms), explore (the sweep looks
-# for the best configuration itself), strict (the winner at an SLO of 20 ms), grid (every configuration of variants-grid.yaml: the truth
-# that explore is compared with).
+# Parts, in this order by default: bare (the model without a server), path (from untuned to tuned, SLO 100 ms), explore and explore20 (the
+# sweep looks for the best configuration itself, SLO 100 ms and 20 ms), grid and grid20 (every configuration of grids.ts: the truth that
+# explore and explore20 are compared with).
 # Every trial is in OUT before the next one starts. The same command goes on where a run was cut off, by whatever and on whichever machine,
 # once OUT is there; finished parts are left out. Exit code 4: there is more to do.
 # Environment: LIMIT_S (seconds after which it ends in order), WORKERS (3), MAX_RATE (20000), TUNE_OPTIONS (more options of the tune
 # command, for all parts), LOAD_CPUS; ports from start.sh.
 set -euo pipefail
 if [ $# -lt 1 ] || [ -z "${BUNDLE:-}" ]; then
-  echo "usage: start.sh measure.sh OUT [bare|path|explore|strict|grid ...]" >&2
+  echo "usage: start.sh measure.sh OUT [bare|path|explore|explore20|grid|grid20 ...]" >&2
   exit 2
 fi
 out=$(realpath -m "$1")
 shift
 parts=("$@")
-[ $# -gt 0 ] || parts=(bare path explore strict grid)
+[ $# -gt 0 ] || parts=(bare path explore explore20 grid grid20)
 for part in "${parts[@]}"; do
-  case $part in bare | path | explore | strict | grid) ;; *)
-    echo "measure.sh: unknown part $part: bare, path, explore, strict or grid" >&2
+  case $part in bare | path | explore | explore20 | grid | grid20) ;; *)
+    echo "measure.sh: unknown part $part: bare, path, explore, explore20, grid or grid20" >&2
     exit 2
     ;;
   esac
@@ -127,8 +127,9 @@ for part in "${parts[@]}"; do
     bare) bare ;;
     path) tune path --variants-file variants-path.yaml ;;
     explore) tune explore --variants-file variants-tuned.yaml --explore 2 ;;
-    strict) tune strict --variants-file variants-strict.yaml --slo p95=20ms ;;
+    explore20) tune explore20 --variants-file variants-tuned.yaml --slo p95=20ms --explore 2 ;;
     grid) tune grid --variants-file variants-grid.yaml ;;
+    grid20) tune grid20 --variants-file variants-grid20.yaml --slo p95=20ms ;;
   esac
 done
 if [ -n "$failed" ]; then exit 1; fi

@@ -1,8 +1,8 @@
 /**
  * Table and picture of what measure.sh found: `npx tsx examples/gpu/summary.ts docs/evidence/h200` reads the parts' result.json and
- * bare.json there, prints Markdown, and writes rates.svg.
+ * bare.json there, prints Markdown, and writes rates.svg. A part that was measured on several GPUs side by side lies in PART, PART-2, ...
  */
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultSchema, type Result } from "../../tuning/results/result-schema";
 
@@ -21,16 +21,24 @@ if (folder === undefined) {
   process.exit(2);
 }
 
-function partOf(name: string): Result | null {
-  const file = join(folder!, name, "result.json");
-  return existsSync(file) ? resultSchema.parse(JSON.parse(readFileSync(file, "utf8"))) : null;
+/** Results of a part, those of PART-2 and so on after the first; null when it was not measured. */
+function partOf(name: string): Pick<Result, "slo" | "variants"> | null {
+  const results = readdirSync(folder!)
+    .filter((entry) => entry.replace(/-\d+$/, "") === name)
+    .sort()
+    .map((entry) => join(folder!, entry, "result.json"))
+    .filter((file) => existsSync(file))
+    .map((file) => resultSchema.parse(JSON.parse(readFileSync(file, "utf8"))));
+  return results[0] === undefined
+    ? null
+    : { slo: results[0].slo, variants: results.flatMap(({ variants }) => variants) };
 }
 
 const whole = (value: number): string => Math.round(value).toLocaleString("en-US");
 
 /** Seconds of load in measured windows. */
-function measuredS(result: Result): number {
-  return result.variants.reduce((sum, variant) => sum + variant.measuredS, 0);
+function measuredS({ variants }: Pick<Result, "variants">): number {
+  return variants.reduce((sum, variant) => sum + variant.measuredS, 0);
 }
 
 function rowOf(variant: VariantResult, before: VariantResult | undefined): string {
@@ -49,7 +57,7 @@ function rowOf(variant: VariantResult, before: VariantResult | undefined): strin
   ].join(" | ");
 }
 
-function tableOf(result: Result): string {
+function tableOf(result: Pick<Result, "slo" | "variants">): string {
   const head = [
     `p${100 * result.slo.quantile} ≤ ${result.slo.boundMs} ms`,
     "SLO rate, requests/s",
@@ -89,40 +97,72 @@ function picture(bars: readonly VariantResult[], limit: number, limitText: strin
   );
 }
 
-const bare = JSON.parse(readFileSync(join(folder, "bare.json"), "utf8")) as Bare[] | { rows: Bare[] };
-const rows = Array.isArray(bare) ? bare : bare.rows;
-const most = rows.filter(({ precision }) => precision === "fp16").sort((a, b) => b.batch - a.batch)[0]!;
-const parts = {
-  path: partOf("path"),
-  explore: partOf("explore"),
-  grid: partOf("grid"),
-  strict: partOf("strict"),
-};
-for (const [name, result] of Object.entries(parts))
-  if (result) process.stdout.write(`## ${name}\n\n${tableOf(result)}\n\n`);
-
-const rateOf = (result: Result): number =>
-  Math.max(...result.variants.map(({ sloRate }) => sloRate?.estimate ?? 0));
-const { path, explore, grid } = parts;
-const line = (text: string): void => void process.stdout.write(`- ${text}\n`);
-line(
-  `bare model, FP16 batch ${most.batch}: ${whole(most.graphImagesPerS)} images/s, with copies ${whole(most.withCopiesImagesPerS)}`,
-);
-if (explore && grid) {
-  line(
-    `explored ${whole(rateOf(explore))} against the grid's best ${whole(rateOf(grid))} requests/s: ${(rateOf(explore) / rateOf(grid)).toFixed(3)}`,
-  );
-  line(`measured seconds: ${whole(measuredS(explore))} against ${whole(measuredS(grid))}`);
+function bareRows(): Bare[] {
+  const file = join(folder!, "bare.json");
+  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { rows: Bare[] }).rows : [];
 }
-const found = [path, explore]
-  .flatMap((result) => result?.variants ?? [])
+
+const line = (text: string): void => void process.stdout.write(`- ${text}\n`);
+
+/** The best of an exploration against the best of its grid, and what both cost. */
+function compare(explored: string, grid: string): void {
+  const [one, all] = [partOf(explored), partOf(grid)];
+  if (one === null || all === null) return;
+  const [found, best] = [bestOf(one.variants), bestOf(all.variants)];
+  if (found === null || best === null) return;
+  const share = found.sloRate!.estimate / best.sloRate!.estimate;
+  line(
+    `${explored}: ${found.name} ${whole(found.sloRate!.estimate)} against the best of ${all.variants.length}, ` +
+      `${best.name} ${whole(best.sloRate!.estimate)} requests/s: ${(100 * share).toFixed(1)} %`,
+  );
+  const [spent, allS] = [measuredS(one), measuredS(all)];
+  line(
+    `${explored}: ${whole(spent)} of the grid's ${whole(allS)} measured seconds: ${((100 * spent) / allS).toFixed(1)} %`,
+  );
+  const same = all.variants.find(({ name, sloRate }) => name === found.name && sloRate !== null);
+  if (same)
+    line(
+      `${found.name} in the grid: ${whole(same.sloRate!.estimate)}, ${whole(same.sloRate!.low)} to ${whole(same.sloRate!.high)}`,
+    );
+}
+
+function bestOf(variants: readonly VariantResult[]): VariantResult | null {
+  return variants
+    .filter(({ sloRate }) => sloRate !== null)
+    .reduce<VariantResult | null>(
+      (best, one) => (best === null || one.sloRate!.estimate > best.sloRate!.estimate ? one : best),
+      null,
+    );
+}
+
+for (const name of ["path", "explore", "explore20", "grid", "grid20"]) {
+  const result = partOf(name);
+  if (result) process.stdout.write(`## ${name}\n\n${tableOf(result)}\n\n`);
+}
+compare("explore", "grid");
+compare("explore20", "grid20");
+const found = ["path", "explore"]
+  .flatMap((name) => partOf(name)?.variants ?? [])
   .filter(({ sloRate }) => sloRate !== null);
-const untuned = found.find(({ name }) => name === "untuned");
-const best = Math.max(...found.map(({ sloRate }) => sloRate!.estimate));
-if (untuned) line(`best over untuned: ${(best / untuned.sloRate!.estimate).toFixed(1)} ×`);
-line(`best over the bare model with copies: ${Math.round((100 * best) / most.withCopiesImagesPerS)} %`);
-const unique = [...new Map(found.map((variant) => [variant.name, variant])).values()];
-writeFileSync(
-  join(folder, "rates.svg"),
-  picture(unique, most.withCopiesImagesPerS, `bare model with copies: ${whole(most.withCopiesImagesPerS)}/s`),
-);
+const [untuned, best] = [found.find(({ name }) => name === "untuned"), bestOf(found)];
+if (untuned && best)
+  line(`best over untuned: ${(best.sloRate!.estimate / untuned.sloRate!.estimate).toFixed(1)} x`);
+const most = bareRows()
+  .filter(({ precision }) => precision === "fp16")
+  .sort((a, b) => b.batch - a.batch)[0];
+if (most && best) {
+  line(
+    `bare model, FP16 batch ${most.batch}: ${whole(most.graphImagesPerS)} images/s, with copies ${whole(most.withCopiesImagesPerS)}; ` +
+      `the best serves ${Math.round((100 * best.sloRate!.estimate) / most.graphImagesPerS)} and ` +
+      `${Math.round((100 * best.sloRate!.estimate) / most.withCopiesImagesPerS)} % of that`,
+  );
+  const unique = [...new Map(found.map((variant) => [variant.name, variant])).values()];
+  writeFileSync(
+    join(folder, "rates.svg"),
+    picture(
+      unique,
+      most.graphImagesPerS,
+      `bare model, batch ${most.batch}: ${whole(most.graphImagesPerS)}/s`,
+    ),
+  );
+}

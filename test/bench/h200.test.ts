@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { World } from "../../bench/h200-explore";
 import { exampleVariants, hostMsWith, recordedLaw } from "../../bench/h200-world";
+import { gridNames } from "../../examples/gpu/grids";
 
 const [tuned] = exampleVariants("tuned");
 const law = recordedLaw();
@@ -42,12 +43,15 @@ describe("the recorded server in virtual time", () => {
   });
 });
 
-it("the grid is exhaustive: every batch size with every number of instances", () => {
-  const grid = exampleVariants("grid");
-  const [batches, counts] = [
-    new Set(grid.map(({ maxBatchSize }) => maxBatchSize)),
-    new Set(grid.map(({ instanceCount }) => instanceCount)),
-  ];
-  expect(grid).toHaveLength(batches.size * counts.size);
-  expect(new Set(grid.map(({ name }) => name)).size).toBe(grid.length);
-});
+it.each(gridNames)(
+  "%s is exhaustive: every batch size with every number of instances and every delay",
+  (name) => {
+    const grid = exampleVariants(name);
+    const valuesOf = (key: "maxBatchSize" | "instanceCount" | "queueDelayUs"): number =>
+      new Set(grid.map((variant) => variant[key])).size;
+    expect(grid).toHaveLength(
+      valuesOf("maxBatchSize") * valuesOf("instanceCount") * valuesOf("queueDelayUs"),
+    );
+    expect(new Set(grid.map((variant) => variant.name)).size).toBe(grid.length);
+  },
+);

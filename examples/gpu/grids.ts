@@ -1,0 +1,37 @@
+/**
+ * Exhaustive coarse grids around what explorations of the tuned model end at: the truth that they are compared with. Every largest batch
+ * with every number of instances and every queue delay; for 20 ms smaller batches, which wait less.
+ */
+
+/** An entry of a file of variants. */
+export interface GridVariant {
+  readonly name: string;
+  readonly model: string;
+  readonly maxBatchSize: number;
+  readonly instanceCount: number;
+  readonly queueDelayUs: number;
+  readonly preferredBatchSizes: readonly number[];
+}
+
+/** Parts of measure.sh, with the largest batches that they try. */
+const largestBatches = { grid: [32, 64, 128], grid20: [16, 32, 64] } as const;
+const instanceCounts = [2, 4, 6];
+const queueDelaysUs = [0, 2000];
+
+export type GridName = keyof typeof largestBatches;
+export const gridNames = Object.keys(largestBatches) as GridName[];
+
+export function gridVariants(grid: GridName): GridVariant[] {
+  return largestBatches[grid].flatMap((maxBatchSize) =>
+    instanceCounts.flatMap((instanceCount) =>
+      queueDelaysUs.map((queueDelayUs) => ({
+        name: `max${maxBatchSize}_count${instanceCount}_delay${queueDelayUs / 1000}ms`,
+        model: "fp16_in8",
+        maxBatchSize,
+        instanceCount,
+        queueDelayUs,
+        preferredBatchSizes: [],
+      })),
+    ),
+  );
+}
