@@ -37,7 +37,7 @@ async function main(words: readonly string[]): Promise<ExitCode> {
 
 async function convertLocally(options: ConvertOptions & { kind: "local" }): Promise<ExitCode> {
   // Children get the signal too; this process waits for them, so that nothing half-made stays.
-  process.once("SIGINT", () => {});
+  process.on("SIGINT", () => {});
   const python = await pythonWith("local", say);
   const words = ["-m", "convert.local", "--output", options.folder];
   if (options.withResnet50) words.push("--with-resnet50");

@@ -22,6 +22,7 @@ import { defaultWorkers } from "../targets/address";
 import { LocalServer } from "../targets/local-server";
 import { exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
+import { onInterruption } from "./interrupts";
 import { parseLoadCommandLine, type LoadOptions, type RecordedFile } from "./load-options";
 import { judgeLoad, loadJson, progressLine, renderLoad } from "./load-report";
 
@@ -124,18 +125,16 @@ async function measure(
     );
     shown = true;
   };
-  const onSignal = (signal: string): void => {
-    const isAgain = cluster.controller.isEnding;
+  const stopListening = onInterruption((signal, isAgain) => {
     void cluster.controller.end(`interrupted (${signal})`, isAgain ? 0 : GRACE_MS);
-  };
-  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  });
   try {
     return await cluster.run(spec, show);
   } catch (error) {
     if (error instanceof InterruptedError) return null;
     throw error;
   } finally {
-    process.off("SIGINT", onSignal).off("SIGTERM", onSignal);
+    stopListening();
     if (shown) process.stderr.write("\r\u001b[2K");
   }
 }

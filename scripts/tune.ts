@@ -20,6 +20,7 @@ import { accuracyOf } from "./accuracy";
 import { applyRecommendation } from "./apply-winner";
 import { exitCodeOf, exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
+import { onInterruption } from "./interrupts";
 import { prepareTarget, type PreparedTarget } from "./open-target";
 import { checkServers } from "./run-preflight";
 import { startSpending } from "./spending";
@@ -209,13 +210,11 @@ function resultsFolderFor(options: TuneOptions): string {
 /** The first Ctrl-C ends the sweep in order; a second one ends the process. */
 function interruptible(view: LiveView): AbortController {
   const abort = new AbortController();
-  const onSignal = (): void => {
-    if (abort.signal.aborted) process.exit(exitCodes.interrupted);
+  onInterruption((_, isAgain) => {
+    if (isAgain) process.exit(exitCodes.interrupted);
     view.note("interrupted: stopping the trial; run the same command with --resume to go on");
     abort.abort();
-  };
-  process.on("SIGINT", onSignal);
-  process.on("SIGTERM", onSignal);
+  });
   return abort;
 }
 

@@ -1,9 +1,9 @@
 /** `npm run load` as a process, against a local server that runs already and against one of its own. */
-import { spawn } from "node:child_process";
+import { spawn, type ChildProcess } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { catalogue } from "../../model-repo/catalogue";
 import { writeRepository } from "../../model-repo/write-repository";
 import { LocalServer } from "../../targets/local-server";
@@ -34,19 +34,29 @@ interface Json {
   };
 }
 
-/** @param interrupts signals, each so many milliseconds after the measuring began */
+const direct = [process.execPath, "--import", "tsx", "scripts/load.ts"] as const;
+const throughNpm = ["npm", "run", "--silent", "load", "--"] as const;
+
+/** @param interrupt given the process, which leads a group of its own, 1.5 s after the measuring began */
 function load(
   words: readonly string[],
-  interrupts: readonly (readonly [NodeJS.Signals, number])[] = [],
+  interrupt: (child: ChildProcess) => void = () => undefined,
+  [program, ...before]: readonly [string, ...string[]] = direct,
 ): Promise<Outcome> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--import", "tsx", "scripts/load.ts", ...words], { cwd: project });
+    const child = spawn(program, [...before, ...words], { cwd: project, detached: true });
+    onTestFinished(() => {
+      try {
+        process.kill(-child.pid!, "SIGKILL");
+      } catch {
+        // Nothing is left of it.
+      }
+    });
     const text = { stdout: "", stderr: "" };
     for (const name of ["stdout", "stderr"] as const)
       child[name].on("data", (chunk: Buffer) => (text[name] += chunk.toString()));
     child.stderr.on("data", (chunk: Buffer) => {
-      if (!chunk.includes("measuring")) return;
-      for (const [signal, afterMs] of interrupts) setTimeout(() => child.kill(signal), afterMs);
+      if (chunk.includes("measuring")) setTimeout(() => interrupt(child), 1500);
     });
     child.once("exit", (code) => resolve({ code, ...text }));
   });
@@ -79,10 +89,11 @@ describe("loads", () => {
     ["constant", ["--rate", "20", "--arrivals", "constant", "--warmup", "0s", "--duration", "2s"], 40],
     ["a ramp", ["--ramp", "0..40/2s", "--arrivals", "constant"], 40],
     ["steps", ["--steps", "10x1s,30x1s", "--arrivals", "constant", "--new-connection-per-request"], 40],
-  ])("%s: exactly what was planned, exit code 0", async (_, words, count) => {
+  ])("%s: exactly what was planned", async (_, words, count) => {
     const { code, stdout, stderr } = await load(running(...words, "--json"));
-    expect(stderr).toMatch(/^SLO +p95 <= 20000 ms held/m);
-    expect(code).toBe(0);
+    // A machine so busy that its own lateness spoils the figures says so instead.
+    if (code !== 4) expect(stderr).toMatch(/^SLO +p95 <= 20000 ms held/m);
+    expect([0, 4]).toContain(code);
     expect(planned(stdout)).toBe(count);
   });
 
@@ -118,7 +129,7 @@ describe("loads", () => {
       const csv = join(folder, "interrupted.csv");
       const { code, stdout, stderr } = await load(
         ["--concurrency", "3", "--duration", "10m", "--warmup", "0s", ...easy, "--json", "--csv", csv],
-        [[signal, 1500]],
+        (child) => child.kill(signal),
       );
       const { result, slo } = JSON.parse(stdout) as Json;
       expect(stderr).toMatch(new RegExp(`^stopped .*interrupted \\(${signal}\\)$`, "m"));
@@ -130,6 +141,31 @@ describe("loads", () => {
       expect(code).toBe(130);
     },
   );
+
+  it.each<[string, (npm: ChildProcess) => void]>([
+    ["SIGTERM to npm alone, as a container runtime sends it", (npm) => npm.kill("SIGTERM")],
+    [
+      "Ctrl-C, which reaches npm and the load, and the load again from npm",
+      ({ pid }) => process.kill(-pid!, "SIGINT"),
+    ],
+  ])("npm run load, %s: one interruption, no process left over", async (_, interrupt) => {
+    // The answers take longer than npm needs to pass a signal on: a second interruption would not wait for them.
+    const words = ["--concurrency", "2", "--duration", "10m", "--warmup", "0s", "--json"];
+    let group = 0;
+    const { code, stdout } = await load(
+      running(...words),
+      (npm) => {
+        group = npm.pid!;
+        interrupt(npm);
+      },
+      throughNpm,
+    );
+    const { result } = JSON.parse(stdout) as Json;
+    expect(result).toMatchObject({ stop: { interrupted: true } });
+    expect(result.total.ok).toBe(result.total.planned);
+    expect(code).toBe(130);
+    expect(() => process.kill(-group, 0)).toThrow("ESRCH");
+  });
 });
 
 describe("exit codes", () => {
