@@ -15,21 +15,29 @@ export const sizes = {
   image: { inputType: "FP32", inputDims: [224, 224, 3] },
 } as const satisfies Record<string, Pick<LoadSpec, "inputType" | "inputDims">>;
 
+export interface Memory extends NodeJS.MemoryUsage {
+  readonly peakRss: number;
+}
+
+/** What the sink does after the warm-up: answer, read without answering, or not even read. */
+export type SinkKind = "answers" | "silent" | "deaf";
+
 export interface OneWorker {
   run(change: Partial<LoadSpec>, onProgress?: (progress: LoadProgress) => void): Promise<LoadResult>;
   /** Ends the measurement of this id in a moment. */
   stop(id: string): void;
-  /** The worker's memory after a collection. */
-  memory(): Promise<NodeJS.MemoryUsage>;
+  /** The worker's memory after a collection; the peak is that of the process so far. */
+  memory(): Promise<Memory>;
   /** Percentile 99 of what the worker's own turns delayed its event loop since the last call, milliseconds of CPU time. */
   ownDelayP99Ms(): Promise<number>;
   close(): Promise<void>;
 }
 
-async function startOneWorker(): Promise<OneWorker> {
+async function startOneWorker(sinkKind: SinkKind): Promise<OneWorker> {
   const processes: ChildProcess[] = [];
   const tsx = ["--import", "tsx"];
-  const sink = spawn(process.execPath, [...tsx, join(__dirname, "raw-sink.ts")], {
+  const sinkArgs = sinkKind === "answers" ? [] : [sinkKind];
+  const sink = spawn(process.execPath, [...tsx, join(__dirname, "raw-sink.ts"), ...sinkArgs], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   processes.push(sink);
@@ -59,7 +67,7 @@ async function startOneWorker(): Promise<OneWorker> {
         onProgress,
       ),
     stop: (id) => void controller.stop(id, "enough"),
-    memory: () => ask<NodeJS.MemoryUsage>(worker, "memory"),
+    memory: () => ask<Memory>(worker, "memory"),
     ownDelayP99Ms: () => ask<number>(worker, "ownDelayP99Ms"),
     close: async () => {
       for (const child of processes) child.kill("SIGKILL");
@@ -86,9 +94,12 @@ export function flatOut(inFlight: number, seconds: number): Partial<LoadSpec> {
 }
 
 /** Runs a bench on one worker, ends the worker, and then this process: with 1 and the reason where it failed. */
-export function benchOneWorker(bench: (worker: OneWorker) => Promise<void>): void {
+export function benchOneWorker(
+  bench: (worker: OneWorker) => Promise<void>,
+  sinkKind: SinkKind = "answers",
+): void {
   const run = async (): Promise<void> => {
-    const worker = await startOneWorker();
+    const worker = await startOneWorker(sinkKind);
     try {
       await bench(worker);
     } finally {

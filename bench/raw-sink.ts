@@ -1,6 +1,9 @@
 /**
  * A server that swallows gRPC requests and answers at once, on a raw socket: it costs a fraction of what a node:http2 server does, so that a
  * load worker, not its counterpart, is the limit. A process of its own; prints its port.
+ *
+ * With an argument it stalls after its first answers, which a load worker takes for warm-up: "silent" goes on reading and never answers,
+ * "deaf" does not even read.
  */
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { FrameParser } from "../http2/frame-parser";
@@ -16,6 +19,11 @@ import {
 } from "../http2/frames";
 import { literal } from "../http2/literals";
 
+const [stall] = process.argv.slice(2);
+/** Answers before a stall: two a connection. */
+const ANSWERS_BEFORE_STALL = 8;
+const sockets = new Set<Socket>();
+let answered = 0;
 const STREAM_WINDOW_BYTES = 8 << 20;
 const CONNECTION_WINDOW_BYTES = 64 << 20;
 const greeting = Buffer.concat([
@@ -56,7 +64,8 @@ function serve(socket: Socket): (chunk: Buffer) => void {
       },
       dataPart: () => undefined,
       dataEnd: (endStream) => {
-        if (!endStream) return;
+        if (!endStream || (stall !== undefined && answered === ANSWERS_BEFORE_STALL)) return;
+        if (++answered === ANSWERS_BEFORE_STALL && stall === "deaf") for (const open of sockets) open.pause();
         const answer = Buffer.from(reply);
         for (const at of idsAt) answer.writeUInt32BE(streamId, at);
         answers.push(answer);
@@ -80,7 +89,8 @@ function serve(socket: Socket): (chunk: Buffer) => void {
 }
 
 const server = createServer({ noDelay: true }, (socket) => {
-  socket.on("error", () => undefined);
+  sockets.add(socket);
+  socket.on("close", () => sockets.delete(socket)).on("error", () => undefined);
   socket.write(greeting);
   socket.on("data", serve(socket));
 });
