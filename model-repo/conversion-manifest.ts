@@ -2,6 +2,7 @@
  * What a conversion's manifest says about the speed of its artefacts. There are two kinds: `artefacts/NAME/manifest.json` of the
  * conversion VM (`model-repo/convert/run.py`) is about one artefact, that of a local preparation (`convert/local/prepare.py`) about all.
  */
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { speedsSchema, type MeasuredSpeed } from "./stand-alone-speed";
 
@@ -18,6 +19,8 @@ export interface ArtefactSpeeds {
   /** Of the GPU, e.g. "7.5"; null when none converted. */
   readonly computeCapability: string | null;
   readonly speeds: readonly MeasuredSpeed[];
+  /** Hash of its files; null when the manifest does not list them. */
+  readonly filesHash: string | null;
 }
 
 /** Where the speeds of a local preparation were measured. */
@@ -33,10 +36,11 @@ const ofOneSchema = z.looseObject({
   artefact: z.string(),
   gpu: z.looseObject({ name: z.string(), computeCapability: z.string() }).nullable(),
   standAloneSpeed: speedsSchema,
+  files: z.array(z.looseObject({ path: z.string(), sha256: z.string() })).optional(),
 });
 
 const ofAllSchema = z.looseObject({
-  artefacts: z.array(z.looseObject({ name: z.string(), standAloneSpeed: speedsSchema })),
+  artefacts: z.array(z.looseObject({ name: z.string(), standAloneSpeed: speedsSchema, sha256: z.string().optional() })),
   machine: machineSchema,
 });
 
@@ -59,16 +63,24 @@ export function parseConversionManifest(text: string, where: string): ArtefactSp
   if (typeof content === "object" && content !== null && "artefacts" in content) {
     const { artefacts, machine } = checked(ofAllSchema, content, where);
     const on = machineInWords(machine);
-    return artefacts.map(({ name, standAloneSpeed }) => ({
+    return artefacts.map(({ name, standAloneSpeed, sha256 }) => ({
       artefact: name,
       on,
       computeCapability: null,
       speeds: standAloneSpeed,
+      filesHash: sha256 ?? null,
     }));
   }
-  const { artefact, gpu, standAloneSpeed } = checked(ofOneSchema, content, where);
+  const { artefact, gpu, standAloneSpeed, files } = checked(ofOneSchema, content, where);
   const [on, computeCapability] = gpu === null ? [null, null] : [gpu.name, gpu.computeCapability];
-  return [{ artefact, on, computeCapability, speeds: standAloneSpeed }];
+  const filesHash = files ? hashOfFiles(files) : null;
+  return [{ artefact, on, computeCapability, speeds: standAloneSpeed, filesHash }];
+}
+
+/** One hash for all files, whatever their order. */
+function hashOfFiles(files: readonly { readonly path: string; readonly sha256: string }[]): string {
+  const lines = files.map(({ path, sha256 }) => `${path} ${sha256}\n`).sort();
+  return createHash("sha256").update(lines.join("")).digest("hex");
 }
 
 function checked<Content>(schema: z.ZodType<Content>, content: unknown, where: string): Content {

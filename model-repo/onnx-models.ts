@@ -53,6 +53,8 @@ export interface OnnxModels {
   readonly artefacts: readonly ModelArtefact[];
   /** Changes when any model does. */
   readonly hash: string;
+  /** SHA-256 of an artefact's model file. */
+  readonly fileHashOf: (artefactName: string) => string;
   /** Absolute path of an artefact's model file. */
   readonly modelFileOf: (artefactName: string) => string;
   readonly labelsOf: (labelsFile: string) => string;
@@ -94,6 +96,7 @@ export function readOnnxModels(folder: string): OnnxModels {
       labelsFile: entry.labelsFile,
     })),
     hash: sha256Of(JSON.stringify(manifest.artefacts.map(({ name, sha256 }) => [name, sha256]))),
+    fileHashOf: (name) => byName.get(name)!.sha256,
     modelFileOf: (name) => resolve(folder, byName.get(name)!.file),
     labelsOf: (file) => readFileSync(join(folder, file), "utf8"),
     standAloneOf: ({ artefact, maxBatchSize }) =>

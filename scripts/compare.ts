@@ -2,10 +2,10 @@
 import { Command, InvalidArgumentError } from "commander";
 import { compareResults, defaultFalseAlarm, incomparable } from "../tuning/compare/compare";
 import { renderComparison } from "../tuning/compare/render";
-import { manifestDifferences } from "../tuning/results/manifest-differences";
 import { readManifest } from "../tuning/results/manifest";
 import { ResultsError } from "../tuning/results/results-error";
 import { readResult } from "../tuning/results/results-folder";
+import { circumstancesOf } from "./circumstances";
 import { compareExitCode } from "./exit-codes";
 import { runThinCommand } from "./thin-command";
 
@@ -38,15 +38,11 @@ runThinCommand(
     if (reasons.length > 0)
       throw new ResultsError("invalid", `${before} and ${after} cannot be compared: ${reasons.join("; ")}`);
     const comparison = compareResults(first, second, falseAlarm);
-    const [earlier, later] = [readManifest(before!), readManifest(after!)];
-    const differences =
-      earlier === null || later === null
-        ? ["one of the sweeps has no manifest, so what else differs is not known"]
-        : manifestDifferences(earlier, later);
+    const circumstances = circumstancesOf(readManifest(before!), readManifest(after!));
     process.stdout.write(
       json
-        ? `${JSON.stringify({ ...comparison, differences }, null, 2)}\n`
-        : renderComparison(comparison, differences),
+        ? `${JSON.stringify({ ...comparison, ...circumstances }, null, 2)}\n`
+        : renderComparison(comparison, circumstances),
     );
     return compareExitCode(comparison.verdict, strict ?? false);
   },

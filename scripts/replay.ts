@@ -6,11 +6,11 @@ import { compareResults } from "../tuning/compare/compare";
 import { renderComparison } from "../tuning/compare/render";
 import { formatRate } from "../tuning/report/format";
 import { readManifest, type Manifest } from "../tuning/results/manifest";
-import { manifestDifferences } from "../tuning/results/manifest-differences";
 import { pointLogFileName, readPointLog } from "../tuning/results/point-log";
 import { replayRecorded } from "../tuning/results/replay-recorded";
 import { ResultsError } from "../tuning/results/results-error";
 import { readResult, runName } from "../tuning/results/results-folder";
+import { circumstancesOf } from "./circumstances";
 import { compareExitCode, exitCodes, type ExitCode } from "./exit-codes";
 import { wordsToRepeat } from "./replay-words";
 import { runThinCommand } from "./thin-command";
@@ -81,9 +81,6 @@ async function measureAgain(folder: string, manifest: Manifest, out: string): Pr
   const answered: readonly number[] = [exitCodes.ok, exitCodes.sloNeverHeld, exitCodes.goalMissed];
   if (!answered.includes(code)) return code as ExitCode;
   const comparison = compareResults(readResult(folder), readResult(out));
-  const again = readManifest(out);
-  process.stdout.write(
-    `\n${renderComparison(comparison, again === null ? [] : manifestDifferences(manifest, again))}`,
-  );
+  process.stdout.write(`\n${renderComparison(comparison, circumstancesOf(manifest, readManifest(out)))}`);
   return compareExitCode(comparison.verdict, false);
 }

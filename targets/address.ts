@@ -7,6 +7,7 @@ import type { OpenTarget, TargetEndpoints } from "../tuning/target";
 import type { KnownSpeeds } from "./known-speeds";
 import { LimitedLoad } from "./limited-load";
 import { findMetrics, hasGpuMetrics, type FoundMetrics } from "./metrics-urls";
+import { gpusOf } from "./server-gpus";
 import { sharedMachineNote } from "./same-machine";
 import { TargetError } from "./target-error";
 
@@ -98,6 +99,7 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
   const dilation = metrics.samples.find(({ name }) => name === DILATION_METRIC)?.value ?? null;
   const endpoints: TargetEndpoints = { grpc: addresses.slice(0, 1), metrics: metrics.urls.slice(0, 1) };
   const place = sharedMachineNote(addresses);
+  const gpu = dilation === null ? await gpusOf(addresses, metrics.samples) : null;
   const server = `${metadata.name} ${metadata.version}${dilation === null ? "" : ", simulated T4,"} at`;
   return {
     kind: "address",
@@ -106,6 +108,8 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
     serverName: metadata.name,
     serverVersion: metadata.version,
     identity: `${server} ${addresses[0]}`,
+    artefactHash: options.speeds?.filesHashOf,
+    gpu,
     control,
     load,
     facts: {

@@ -4,6 +4,8 @@ import { measuredSpeedAt, type StandAloneSpeed } from "../model-repo/stand-alone
 import type { Variant } from "../model-repo/variant";
 
 export interface KnownSpeeds {
+  /** Hash of the files of a variant's artefact; null: not known. */
+  readonly filesHashOf: (variant: Variant) => string | null;
   readonly standAloneOf: (variant: Variant) => StandAloneSpeed | null;
   /** Why some are not known, in sentences. */
   readonly notes: readonly string[];
@@ -20,6 +22,7 @@ export function speedsOf(
 
 export function knownSpeeds(all: readonly ArtefactSpeeds[], notes: readonly string[] = []): KnownSpeeds {
   return {
+    filesHashOf: (variant) => speedsOf(variant, all)?.filesHash ?? null,
     standAloneOf: (variant) => {
       const found = speedsOf(variant, all);
       return found && measuredSpeedAt(found.speeds, variant.maxBatchSize, found.on);

@@ -110,6 +110,8 @@ export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTa
       serverName: "local-triton",
       serverVersion: `ONNX Runtime ${onnxRuntimeVersion}`,
       identity: `local-triton onnx ${onnxRuntimeVersion} ${cpu} models ${models.hash.slice(0, 16)}`,
+      artefactHash: ({ artefact }) => models.fileHashOf(artefact.name),
+      gpu: null,
       control,
       load: client,
       facts: { wireCeilingPerS: null, clientCeilingPerS: null, processor: "cpu" },

@@ -185,6 +185,7 @@ export async function openLocalTarget(
       // There is no model file: the law of its service times stands in its place.
       modelHash: (variant) =>
         sha256Hex(canonicalJson({ config: toConfigPbtxt(variant), law: lawToJson(serviceLawFor(variant)) })),
+      gpu: null,
       control,
       load: client,
       facts: { wireCeilingPerS: null, clientCeilingPerS: null },

@@ -4,6 +4,7 @@ import type { Variant } from "../model-repo/variant";
 import type { StandAloneSpeed } from "../model-repo/stand-alone-speed";
 import type { ServiceLaw } from "../serving-model/service-law";
 import type { SystemFacts } from "./outcome";
+import type { GpuFacts } from "./results/gpu-facts";
 import type { ServerControl } from "./trial";
 
 /** Why a trial gave no result that may be used. */
@@ -29,6 +30,13 @@ export interface OpenTarget {
    * method, when the server does not show them; then its identity and the variant's settings have to tell trials apart.
    */
   modelHash?(variant: Variant): string | null;
+  /**
+   * Hash of the files that a conversion made for a variant, by the conversion's own manifest. Not what the server itself shows, so trials
+   * are not told apart by it; the sweep's manifest has it. Null, or no such method, where there is no such manifest.
+   */
+  artefactHash?(variant: Variant): string | null;
+  /** The servers' GPUs; null: none, or a simulated one. */
+  readonly gpu: GpuFacts | null;
   readonly control: ServerControl;
   readonly load: LoadClient;
   readonly facts: SystemFacts;

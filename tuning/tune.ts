@@ -122,12 +122,13 @@ export async function tune(
     images: [...images],
     imagesHash,
     facts: { ...target.facts },
+    gpu: target.gpu,
     variants: variants.map((variant) => ({
       variant: {
         ...variant,
         preferredBatchSizes: [...variant.preferredBatchSizes],
       },
-      modelHash: target.modelHash?.(variant) ?? null,
+      modelHash: target.modelHash?.(variant) ?? target.artefactHash?.(variant) ?? null,
       law: target.lawOf ? lawToJson(target.lawOf(variant)) : null,
       timeDilation: target.plannedDilation(variant),
     })),

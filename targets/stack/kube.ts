@@ -81,6 +81,13 @@ export class Kube {
       .sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
+  /** Image and kernel of a node's machine, which decide about the GPU driver where the node's image or Google brings it. */
+  async machineImage(node: string): Promise<string> {
+    const { status } = await this.core.readNode({ name: node });
+    const { osImage = "?", kernelVersion = "?", kubeletVersion = "?" } = status?.nodeInfo ?? {};
+    return `${osImage}, kernel ${kernelVersion}, kubelet ${kubeletVersion}`;
+  }
+
   async secret(namespace: string, name: string, key: string): Promise<string> {
     const { data } = await this.core.readNamespacedSecret({ namespace, name });
     const value = data?.[key];

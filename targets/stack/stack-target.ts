@@ -11,6 +11,7 @@ import { LimitedLoad } from "../limited-load";
 import { hasGpuMetrics } from "../metrics-urls";
 import { lockStack, type ConnectedStack } from "./connect-stack";
 import { SamePodsLoad, untilReady } from "./same-pods";
+import { stackGpus } from "./stack-gpus";
 import { stackWire } from "./stack-wire";
 import type { SweepLock } from "./sweep-lock";
 
@@ -50,6 +51,8 @@ export async function openStackTarget({
     serverName: metadata.name,
     serverVersion: metadata.version,
     identity: `stack ${stack} ${outputs.triton.image} ${outputs.triton.gpuType} ${outputs.triton.gpuMachineType}`,
+    artefactHash: speeds?.filesHashOf,
+    gpu: await stackGpus(connected),
     control: new LockedControl(repository, lock),
     load,
     facts: {

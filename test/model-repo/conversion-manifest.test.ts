@@ -19,7 +19,7 @@ const ofVm = {
 describe("a conversion's manifest", () => {
   it("of the VM tells the speeds of its artefact and the GPU", () => {
     expect(parseConversionManifest(JSON.stringify(ofVm), "m.json")).toEqual([
-      { artefact: "tftrt_fp16_bs64", on: "Tesla T4", computeCapability: "7.5", speeds },
+      { artefact: "tftrt_fp16_bs64", on: "Tesla T4", computeCapability: "7.5", speeds, filesHash: null },
     ]);
     const withoutGpu = parseConversionManifest(JSON.stringify({ ...ofVm, gpu: null }), "m.json");
     expect(withoutGpu).toMatchObject([{ on: null, computeCapability: null }]);
@@ -28,15 +28,31 @@ describe("a conversion's manifest", () => {
   it("of a local preparation tells those of all, and the machine", () => {
     const local = {
       artefacts: [
-        { name: "net_fp32", standAloneSpeed: speeds },
+        { name: "net_fp32", standAloneSpeed: speeds, sha256: "ab".repeat(32) },
         { name: "net_int8", standAloneSpeed: [] },
       ],
       machine: { cpu: "Some CPU", cores: 2, threads: 1 },
     };
     expect(parseConversionManifest(JSON.stringify(local), "m.json")).toEqual([
-      { artefact: "net_fp32", on: "Some CPU, 1 thread", computeCapability: null, speeds },
-      { artefact: "net_int8", on: "Some CPU, 1 thread", computeCapability: null, speeds: [] },
+      {
+        ...{ artefact: "net_fp32", on: "Some CPU, 1 thread", computeCapability: null, speeds },
+        filesHash: "ab".repeat(32),
+      },
+      {
+        ...{ artefact: "net_int8", on: "Some CPU, 1 thread", computeCapability: null, speeds: [] },
+        filesHash: null,
+      },
     ]);
+  });
+
+  it("has one hash for all files, whatever their order", () => {
+    const one = { path: "1/model.plan", sha256: "ab".repeat(32) };
+    const other = { path: "1/variables/index", sha256: "cd".repeat(32) };
+    const hashOf = (...files: unknown[]) =>
+      parseConversionManifest(JSON.stringify({ ...ofVm, files }), "m.json")[0]!.filesHash;
+    expect(hashOf(one, other)).toMatch(/^[0-9a-f]{64}$/);
+    expect(hashOf(one, other)).toBe(hashOf(other, one));
+    expect(hashOf(one, other)).not.toBe(hashOf(one, { ...other, sha256: "ee".repeat(32) }));
   });
 
   it.each([

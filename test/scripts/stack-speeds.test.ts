@@ -41,7 +41,7 @@ vi.mock("../../targets/stack/connect-stack", async (original) => ({
   ...(await original<object>()),
   connectStack: async (options: object) => ({
     ...options,
-    replicas: [{ grpc: { address: "127.0.0.1:1" } }],
+    replicas: [{ pod: { node: null }, grpc: { address: "127.0.0.1:1" } }],
     servers: {
       addresses: ["127.0.0.1:1"],
       metadata: { name: "triton", version: "2.55.0" },
@@ -64,6 +64,7 @@ it("a stack's target knows what its conversion VM measured, and notes what it di
       artefact: fp16.artefact.name,
       gpu: { name: "Tesla T4", computeCapability: "7.5" },
       standAloneSpeed: [{ batchSize: 64, imagesPerS: 990, latencyP95Ms: 64.6 }],
+      files: [{ path: "1/model.savedmodel/saved_model.pb", bytes: 1, sha256: "ab".repeat(32) }],
     }),
   );
   fake.tool(
@@ -85,6 +86,8 @@ cat "$W/\${3#gs://models/}" 2> /dev/null || { echo "The following URLs matched n
     on: "Tesla T4",
   });
   expect(target.standAloneOf?.(fp32)).toBeNull();
+  expect(target.artefactHash?.(fp16)).toMatch(/^[0-9a-f]{64}$/);
+  expect(target.artefactHash?.(fp32)).toBeNull();
   expect(target.notes).toContain(
     "how fast models are alone is not known: there is no manifest of tftrt_fp32_bs64 in gs://models/artefacts (npm run convert)",
   );

@@ -4,6 +4,7 @@
  */
 import type { Interval } from "../outcome";
 import type { Result, ResultVariant } from "../results/result-schema";
+import { isUnmeasured } from "../results/unmeasured";
 import { normalQuantile } from "../statistics/special";
 
 export type CompareVerdict = "better" | "worse" | "no evidence";
@@ -16,6 +17,8 @@ export interface VariantComparison {
   readonly after: number | null;
   /** after / before with its interval; null where one of them is. */
   readonly ratio: Interval | null;
+  /** Why the rates alone do not decide, or are missing, in a few words; null when they decide. */
+  readonly remark: string | null;
   /** The diagnosed causes, when they differ. */
   readonly causes: { readonly before: string; readonly after: string } | null;
 }
@@ -54,28 +57,43 @@ export const leastDifference = 0.01;
 
 /** @param falseAlarm probability of calling any variant better or worse although none changed, 0 .. 1 */
 export function compareResults(before: Result, after: Result, falseAlarm = defaultFalseAlarm): Comparison {
-  const later = new Map(measured(after).map((variant) => [variant.name, variant]));
+  const later = new Map(after.variants.map((variant) => [variant.name, variant]));
   const pairs = measured(before).flatMap((variant) => {
     const other = later.get(variant.name);
-    return other === undefined ? [] : [{ variant, other }];
+    return other === undefined || !(isMeasured(other) || isWrong(other)) ? [] : [{ variant, other }];
   });
   // Bonferroni: with seven variants one in three comparisons of equal sweeps would else find a difference.
   const level = 1 - falseAlarm / Math.max(1, pairs.length);
   const variants = pairs.map(({ variant, other }) => compareVariant(variant, other, level));
   const verdicts = variants.map(({ verdict }) => verdict);
   const names = (result: Result): string[] => measured(result).map(({ name }) => name);
+  const compared = pairs.map(({ variant }) => variant.name);
   return {
     verdict: verdicts.includes("worse") ? "worse" : verdicts.includes("better") ? "better" : "no evidence",
     variants,
-    onlyBefore: names(before).filter((name) => !names(after).includes(name)),
-    onlyAfter: names(after).filter((name) => !names(before).includes(name)),
+    onlyBefore: names(before).filter((name) => !compared.includes(name)),
+    onlyAfter: names(after).filter((name) => !compared.includes(name)),
     recommended: { before: before.recommendation.variant, after: after.recommendation.variant },
     falseAlarm,
   };
 }
 
 function measured(result: Result): readonly ResultVariant[] {
-  return result.variants.filter(({ trials }) => trials.length > 0);
+  return result.variants.filter(isMeasured);
+}
+
+function isMeasured({ trials }: ResultVariant): boolean {
+  return trials.length > 0;
+}
+
+/** It was not measured because its answers differ too much from the unconverted model's. */
+function isWrong({ accuracy }: ResultVariant): boolean {
+  return accuracy?.passed === false;
+}
+
+/** The rate is what the load generator could offer: the server holds as much, and perhaps more. */
+function isAtLeast({ diagnosis }: ResultVariant): boolean {
+  return diagnosis.cause === "client-bound";
 }
 
 function compareVariant(before: ResultVariant, after: ResultVariant, level: number): VariantComparison {
@@ -86,21 +104,46 @@ function compareVariant(before: ResultVariant, after: ResultVariant, level: numb
     after: after.sloRate?.estimate ?? null,
     causes: cause === after.diagnosis.cause ? null : { before: cause, after: after.diagnosis.cause },
   };
+  if (isWrong(after))
+    return { ...common, verdict: "worse", ratio: null, remark: "its answers are wrong now" };
+  for (const [variant, when] of [
+    [before, "before"],
+    [after, "after"],
+  ] as const)
+    if (isUnmeasured(variant))
+      return {
+        ...common,
+        verdict: "no evidence",
+        ratio: null,
+        remark: `not known ${when}: no valid trial near its limit`,
+      };
   if (!before.sloRate || !after.sloRate) {
     const verdict = before.sloRate ? "worse" : after.sloRate ? "better" : "no evidence";
-    return { ...common, verdict, ratio: null };
+    return { ...common, verdict, ratio: null, remark: null };
   }
-  const estimate = after.sloRate.estimate / before.sloRate.estimate;
-  const half = Math.max(
-    leastDifference,
-    Math.hypot(halfWidthAt(before.sloRate, level), halfWidthAt(after.sloRate, level)),
-  );
-  const ratio = { estimate, low: estimate * Math.exp(-half), high: estimate * Math.exp(half), level };
-  return { ...common, ratio, verdict: ratio.low > 1 ? "better" : ratio.high < 1 ? "worse" : "no evidence" };
+  const ratio = ratioOf(before.sloRate, after.sloRate, level);
+  const verdict = ratio.low > 1 ? "better" : ratio.high < 1 ? "worse" : "no evidence";
+  // Who may hold more than it was offered is not surpassed by more, and not worse for being offered less.
+  const hidden = verdict === "better" ? isAtLeast(before) : verdict === "worse" && isAtLeast(after);
+  if (!hidden) return { ...common, ratio, verdict, remark: null };
+  const remark = `${verdict === "better" ? "before" : "after"} it may hold more than could be offered`;
+  return { ...common, ratio, verdict: "no evidence", remark };
 }
 
-/** Half width (ln) of the interval at another level: errors of ln rate are about normal. */
-function halfWidthAt({ low, high, level }: Interval, wanted: number): number {
+function ratioOf(before: Interval, after: Interval, level: number): Interval {
+  const [first, second] = [widthsAt(before, level), widthsAt(after, level)];
+  const estimate = after.estimate / before.estimate;
+  // It is smallest where the rate before was higher and the rate after lower than estimated.
+  const below = Math.max(leastDifference, Math.hypot(first.above, second.below));
+  const above = Math.max(leastDifference, Math.hypot(first.below, second.above));
+  return { estimate, low: estimate * Math.exp(-below), high: estimate * Math.exp(above), level };
+}
+
+/** Widths (ln) of the interval to either side of its estimate at another level: errors of ln rate are about normal. */
+function widthsAt(
+  { estimate, low, high, level }: Interval,
+  wanted: number,
+): { readonly below: number; readonly above: number } {
   const widening = normalQuantile(0.5 + wanted / 2) / normalQuantile(0.5 + level / 2);
-  return (Math.log(high / low) / 2) * widening;
+  return { below: Math.log(estimate / low) * widening, above: Math.log(high / estimate) * widening };
 }

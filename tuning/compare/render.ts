@@ -4,8 +4,18 @@ import { formatRate } from "../report/format";
 import { textTable } from "../report/text-table";
 import type { Comparison, VariantComparison } from "./compare";
 
-/** @param differences what else differs between the two sweeps, in sentences */
-export function renderComparison(comparison: Comparison, differences: readonly string[]): string {
+/** What was recorded about the circumstances of two sweeps. */
+export interface Circumstances {
+  /** What else differs between them, in sentences. */
+  readonly differences: readonly string[];
+  /** What may differ too, but is not known, in sentences. */
+  readonly notCompared: readonly string[];
+}
+
+export function renderComparison(
+  comparison: Comparison,
+  { differences, notCompared }: Circumstances,
+): string {
   const { variants, onlyBefore, onlyAfter, recommended, verdict, falseAlarm } = comparison;
   const table = textTable(
     [
@@ -16,7 +26,13 @@ export function renderComparison(comparison: Comparison, differences: readonly s
       { title: "interval", right: true },
       { title: "", right: false },
     ],
-    variants.map((one) => [one.name, rateOf(one.before), rateOf(one.after), ...changeOf(one), one.verdict]),
+    variants.map((one) => [
+      one.name,
+      rateOf(one.before),
+      rateOf(one.after),
+      ...changeOf(one),
+      verdictOf(one),
+    ]),
   );
   const causes = variants.flatMap(({ name, causes: of }) =>
     of === null ? [] : [`${name} was ${of.before}, and is ${of.after} now`],
@@ -33,6 +49,7 @@ export function renderComparison(comparison: Comparison, differences: readonly s
     ...(differences.length === 0
       ? ["nothing else that was recorded differs between the two sweeps"]
       : differences.map((difference) => `differs: ${difference}`)),
+    ...notCompared.map((sentence) => `not known, so not compared: ${sentence}`),
     "",
     `Verdict: ${verdict}. ${explanationOf(comparison)} (false alarms: at most ${Math.round(100 * falseAlarm)} % of comparisons)`,
     "",
@@ -44,8 +61,12 @@ function explanationOf({ verdict, variants }: Comparison): string {
   const named = variants.filter((one) => one.verdict === verdict).map(({ name }) => name);
   if (verdict !== "no evidence") return `${named.join(", ")}: beyond what chance explains.`;
   const widths = variants.flatMap(({ ratio }) => (ratio === null ? [] : [ratio.high / ratio.estimate - 1]));
-  if (widths.length === 0) return "There is nothing to compare.";
+  if (widths.length === 0) return "There are no two rates to compare.";
   return `A change of more than ${(100 * Math.max(...widths)).toFixed(1)} % of any variant would have been seen.`;
+}
+
+function verdictOf({ verdict, remark }: VariantComparison): string {
+  return remark === null ? verdict : `${verdict} (${remark})`;
 }
 
 function rateOf(rate: number | null): string {

@@ -1,6 +1,7 @@
 /** The report's lower part: how to use the winner, how the number is made, where it comes from. */
 import { explorationText } from "./exploration-text";
 import { pulumiCommands, stackYaml, variantSetting } from "../decision/stack-settings";
+import { clocksText, devicesText, powerLimitText } from "../results/gpu-facts";
 import type { Manifest } from "../results/manifest";
 import type { Result } from "../results/result-schema";
 import { formatFactor, formatRate, formatSlo, formatUsd, plain } from "./format";
@@ -137,6 +138,24 @@ export function dashboardLink(result: Result, { target, startedAt, endedAt }: Ma
   return url.href;
 }
 
+/** The servers' GPUs, and what of them is not known; nothing where there is none. */
+function gpuFacts({ gpu }: Manifest): [string, Fragment][] {
+  if (!gpu) return [];
+  const known: [string, string | null][] = [
+    ["GPU", devicesText(gpu)],
+    ["GPU driver", gpu.driver],
+    ["GPU clocks", clocksText(gpu)],
+    ["GPU power limit", powerLimitText(gpu)],
+    ["Servers' machines", gpu.machineImage],
+  ];
+  return [
+    ...known.filter((fact): fact is [string, string] => fact[1] !== null),
+    ...(gpu.notKnown === null
+      ? []
+      : [["GPU driver, clocks", `not known: ${gpu.notKnown}`] satisfies [string, string]]),
+  ];
+}
+
 /** Circumstances of the run, as far as they may explain a number. */
 export function renderFacts(result: Result, manifest: Manifest | null): Html {
   const facts: [string, Fragment][] = [
@@ -147,6 +166,7 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
   if (manifest) {
     facts.push(
       ["Server", `${manifest.target.serverName} ${manifest.target.serverVersion}`],
+      ...gpuFacts(manifest),
       ["Load workers", String(manifest.workers)],
       [
         "Host",

@@ -1,5 +1,6 @@
 /** Top of the report: the answer in words, and what must not be overlooked. */
 import type { Result, ResultVariant } from "../results/result-schema";
+import { isUnmeasured } from "../results/unmeasured";
 import {
   formatBatch,
   formatDuration,
@@ -25,8 +26,10 @@ export function recommendedVariant(result: Result): ResultVariant | null {
 
 /** What to say where there is no winner: nothing held the SLO, or the sweep ended before it knew. */
 export function withoutAnswer({ slo, variants, endedEarly }: Result): string {
-  return variants.length === 0 && endedEarly !== null
-    ? `Ended before it was known which rate holds ${formatSlo(slo)}`
+  if (variants.length === 0 && endedEarly !== null)
+    return `Ended before it was known which rate holds ${formatSlo(slo)}`;
+  return variants.length > 0 && variants.every(isUnmeasured)
+    ? `No valid trial shows which rate holds ${formatSlo(slo)}`
     : `No variant held ${formatSlo(slo)}`;
 }
 

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { ServiceLaw } from "../../serving-model/service-law";
 import { writeFileAtomic } from "./durable";
+import { gpuFactsSchema } from "./gpu-facts";
 import { errorCode, fsError, oneLine, ResultsError } from "./results-error";
 import { sloSchema, variantSchema } from "./trial-schema";
 
@@ -64,12 +65,14 @@ export const manifestSchema = z.looseObject({
       processor: z.enum(["gpu", "cpu"]).optional(),
     })
     .optional(),
+  /** The servers' GPUs; null: none, or a simulated one; absent in older manifests. */
+  gpu: gpuFactsSchema.nullable().optional(),
   images: z.array(z.object({ file: z.string(), bytes: z.number().int(), sha256: z.string() })).min(1),
   imagesHash: z.string(),
   variants: z.array(
     z.looseObject({
       variant: variantSchema,
-      /** Hash of the model's files; null when the server does not show them. */
+      /** Hash of the model's files, as the server or the conversion's manifest shows them; null when neither does. */
       modelHash: z.string().nullable(),
       /** Service law of the simulated GPU, or of the catalogue; null when none is known. */
       law: lawSchema.nullable(),

@@ -1,6 +1,7 @@
 /** Which variant to take, and why. Pure. */
 import type { Precision, Variant } from "../../model-repo/variant";
 import type { VariantOutcome } from "../outcome";
+import { isUnmeasured } from "./unmeasured";
 
 /** A variant with what was found out about it. */
 export interface Candidate {
@@ -29,15 +30,18 @@ type Rated = Candidate & { readonly outcome: { readonly sloRate: NonNullable<Var
 export function rank(candidates: readonly Candidate[]): Ranking {
   const rated = candidates.filter(isRated).sort((a, b) => rateOf(b) - rateOf(a));
   const excluded = candidates.filter(({ outcome }) => outcome.excluded !== undefined);
-  const withoutThem =
-    excluded.length === 0 ? "" : ` Excluded: ${excluded.map(({ variant }) => variant.name).join(", ")}.`;
+  const unmeasured = candidates.filter(isNotKnown);
+  const withoutThem = listed(" Excluded", excluded) + listed(" Not known", unmeasured);
   const best = rated[0];
   if (!best)
     return {
       ranks: new Map(),
       recommended: null,
       tiedWith: [],
-      reason: `No variant that was measured held the SLO at any rate.${withoutThem}`,
+      reason:
+        unmeasured.length + excluded.length === candidates.length && unmeasured.length > 0
+          ? `No valid trial near the limit of any variant, so no SLO rate is known.${withoutThem}`
+          : `No variant that was measured held the SLO at any rate.${withoutThem}`,
     };
   const tied = rated.filter((candidate) => candidate.outcome.sloRate.high >= best.outcome.sloRate.low);
   const winner = tied.reduce((chosen, next) => (preference(next, chosen) !== null ? next : chosen));
@@ -46,8 +50,21 @@ export function rank(candidates: readonly Candidate[]): Ranking {
     ranks: ranksOf(rated),
     recommended: winner.variant.name,
     tiedWith: others.map((candidate) => candidate.variant.name),
-    reason: reasonFor(winner, others, rated) + withoutThem,
+    reason: reasonFor(winner, others, rated, unmeasured.length > 0) + withoutThem,
   };
+}
+
+function isNotKnown({ outcome }: Candidate): boolean {
+  if (outcome.excluded !== undefined) return false;
+  const trials = outcome.trials.map(({ spec, result }) => ({
+    purpose: spec.purpose,
+    valid: result.load.valid,
+  }));
+  return isUnmeasured({ sloRate: outcome.sloRate, trials });
+}
+
+function listed(title: string, some: readonly Candidate[]): string {
+  return some.length === 0 ? "" : `${title}: ${some.map(({ variant }) => variant.name).join(", ")}.`;
 }
 
 function isRated(candidate: Candidate): candidate is Rated {
@@ -92,7 +109,12 @@ function preference(a: Rated, b: Rated): string | null {
   return decisive !== undefined && decisive[0] < 0 ? decisive[1] : null;
 }
 
-function reasonFor(winner: Rated, others: readonly Rated[], rated: readonly Rated[]): string {
+function reasonFor(
+  winner: Rated,
+  others: readonly Rated[],
+  rated: readonly Rated[],
+  someNotKnown: boolean,
+): string {
   const [firstOther] = others;
   if (firstOther) {
     const names = others.map((candidate) => candidate.variant.name).join(", ");
@@ -100,7 +122,10 @@ function reasonFor(winner: Rated, others: readonly Rated[], rated: readonly Rate
     return `Tied with ${names}: the intervals overlap.` + (why === null ? "" : ` Taken since it ${why}.`);
   }
   const next = rated[1];
-  if (!next) return "The only variant that held the SLO at some rate.";
+  if (!next)
+    return someNotKnown
+      ? "The only variant whose SLO rate is known."
+      : "The only variant that held the SLO at some rate.";
   const ratio = rateOf(winner) / rateOf(next);
   const lead =
     ratio < 2

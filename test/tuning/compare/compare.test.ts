@@ -3,10 +3,25 @@ import { Random } from "../../../serving-model/random";
 import { compareResults, incomparable } from "../../../tuning/compare/compare";
 import { renderComparison } from "../../../tuning/compare/render";
 import { buildResult } from "../../../tuning/results/build-result";
-import type { Result } from "../../../tuning/results/result-schema";
+import type { Result, ResultVariant } from "../../../tuning/results/result-schema";
 import { context, outcomes } from "../fixtures/outcomes";
 
 const base = buildResult(outcomes, context);
+const nothing = { differences: [], notCompared: [] };
+
+/** The same sweep with one variant changed. */
+function changed(result: Result, name: string, change: (variant: ResultVariant) => ResultVariant): Result {
+  return { ...result, variants: result.variants.map((one) => (one.name === name ? change(one) : one)) };
+}
+
+/** The load generator was the limit: at least this rate. */
+function atLeast(result: Result, name: string, rate: number): Result {
+  return changed(result, name, (variant) => ({
+    ...variant,
+    diagnosis: { ...variant.diagnosis, cause: "client-bound" },
+    sloRate: { estimate: rate, low: rate, high: rate * 1.2, level: 0.95 },
+  }));
+}
 
 /** The same sweep with other rates: each has a 95 % interval of this half width (ln). */
 function sweep(factorOf: (name: string) => number | null, half = 0.01): Result {
@@ -36,7 +51,7 @@ describe("comparing two sweeps", () => {
       sweep(() => 1),
     );
     expect(comparison.verdict).toBe("no evidence");
-    expect(renderComparison(comparison, [])).toMatch(
+    expect(renderComparison(comparison, nothing)).toMatch(
       /Verdict: no evidence\. A change of more than 2\.0 % of any variant would have been seen/,
     );
   });
@@ -65,7 +80,7 @@ describe("comparing two sweeps", () => {
         name === first ? "worse" : name === second ? "better" : "no evidence",
       ),
     );
-    expect(renderComparison(comparison, ["seed: 1 before, 2 now"])).toMatch(
+    expect(renderComparison(comparison, { ...nothing, differences: ["seed: 1 before, 2 now"] })).toMatch(
       new RegExp(`differs: seed: 1 before, 2 now[^]*Verdict: worse\\. ${first}: beyond what chance explains`),
     );
   });
@@ -92,6 +107,70 @@ describe("comparing two sweeps", () => {
     expect(compareResults(gone, gone).verdict).toBe("no evidence");
   });
 
+  it("takes a rate that nobody could measure for neither", () => {
+    const unmeasured = changed(
+      sweep(() => 1),
+      first,
+      (variant) => ({
+        ...variant,
+        sloRate: null,
+        trials: variant.trials.filter(({ purpose }) => purpose === "probe"),
+      }),
+    );
+    const same = sweep(() => 1);
+    for (const pair of [
+      [same, unmeasured],
+      [unmeasured, same],
+    ] as const)
+      expect(compareResults(...pair).verdict).toBe("no evidence");
+    expect(renderComparison(compareResults(same, unmeasured), nothing)).toMatch(
+      new RegExp(`${first} .*no evidence \\(not known after: no valid trial near its limit\\)`),
+    );
+  });
+
+  it("does not take what a load generator could not offer for what the server does not hold", () => {
+    const same = sweep(() => 1);
+    const weakClient = atLeast(same, first, 700);
+    expect(compareResults(same, weakClient).verdict).toBe("no evidence");
+    expect(compareResults(weakClient, same).verdict).toBe("no evidence");
+    // At least so much is enough for "better", and what fell below it is worse.
+    expect(compareResults(same, atLeast(same, first, 1300)).verdict).toBe("better");
+    expect(compareResults(atLeast(same, first, 1300), same).verdict).toBe("worse");
+  });
+
+  it("takes a variant whose answers are wrong now for worse", () => {
+    const wrong = changed(
+      sweep(() => 1),
+      first,
+      (variant) => ({
+        ...variant,
+        ...{ sloRate: null, operatingRate: null, trials: [] },
+        accuracy: {
+          ...{
+            reference: "original",
+            images: 32,
+            top1Agreement: 0.5,
+            top5Agreement: 0.6,
+            maxDifference: 0.9,
+          },
+          ...{
+            meanDifference: 0.4,
+            afterSoftmax: false,
+            passed: false,
+            reasons: ["top-1 agreement is 50 %"],
+          },
+        },
+      }),
+    );
+    const comparison = compareResults(
+      sweep(() => 1),
+      wrong,
+    );
+    expect(comparison.verdict).toBe("worse");
+    expect(comparison.onlyBefore).toEqual([]);
+    expect(renderComparison(comparison, nothing)).toContain("worse (its answers are wrong now)");
+  });
+
   it("names variants that only one of them has, and other recommendations", () => {
     const part = { ...sweep(() => 1), recommendation: { ...base.recommendation, variant: null } };
     const less = { ...part, variants: part.variants.slice(1) };
@@ -100,7 +179,7 @@ describe("comparing two sweeps", () => {
       less,
     );
     expect(comparison.onlyBefore).toEqual([first]);
-    const text = renderComparison(comparison, []);
+    const text = renderComparison(comparison, nothing);
     expect(text).toContain(`measured before only: ${first}`);
     expect(text).toContain("now: none");
   });

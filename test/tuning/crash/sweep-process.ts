@@ -24,6 +24,7 @@ const target: OpenTarget = {
   serverName: "virtual",
   serverVersion: "1",
   identity: "virtual",
+  gpu: null,
   control: {
     serve: async ({ name }) => name,
     batchSizes: async () => null,

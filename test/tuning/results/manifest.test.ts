@@ -11,7 +11,8 @@ import {
   writeManifest,
   type Manifest,
 } from "../../../tuning/results/manifest";
-import { manifestDifferences } from "../../../tuning/results/manifest-differences";
+import { manifestDifferences, notCompared } from "../../../tuning/results/manifest-differences";
+import type { GpuFacts } from "../../../tuning/results/gpu-facts";
 import { manifest } from "./manifest-fixture";
 
 let folder: string;
@@ -106,6 +107,66 @@ describe("manifestDifferences", () => {
       "images: cdcdcdcdcdcd before, eeeeeeeeeeee now",
       "settings of original differ",
       "model files of original: unknown before, ffffffffffff now",
+    ]);
+  });
+});
+
+describe("GPUs in two manifests", () => {
+  const clocksMHz = { maxGraphics: 1980, maxMemory: 3201, setGraphics: 1980, setMemory: 3201 };
+  const gpu: GpuFacts = {
+    devices: [{ uuid: "GPU-1", name: "NVIDIA H200", powerLimitW: 700, clocksMHz }],
+    driver: "570.86.15",
+    machineImage: null,
+    notKnown: null,
+  };
+  const real: Manifest = {
+    ...manifest,
+    target: { ...manifest.target, simulated: false },
+    variants: manifest.variants.map((entry) => ({ ...entry, modelHash: "ff".repeat(32) })),
+    gpu,
+  };
+
+  it("differ by device, driver, clocks and power limit", () => {
+    const [device] = gpu.devices;
+    const other: Manifest = {
+      ...real,
+      gpu: {
+        ...gpu,
+        driver: "580.95",
+        devices: [{ ...device!, powerLimitW: 500, clocksMHz: { ...clocksMHz, setGraphics: 1500 } }],
+      },
+    };
+    expect(manifestDifferences(real, real)).toEqual([]);
+    expect(manifestDifferences(real, other)).toEqual([
+      "GPU driver: 570.86.15 before, 580.95 now",
+      "GPU clocks: SM up to 1980, memory up to 3201 MHz before, SM set to 1500 of 1980, memory up to 3201 MHz now",
+      "GPU power limit: 700 W before, 500 W now",
+    ]);
+    const elsewhere = { ...real, gpu: { ...gpu, devices: [{ ...device!, uuid: "GPU-2" }] } };
+    expect(manifestDifferences(real, elsewhere)).toEqual([
+      "GPU: NVIDIA H200 (GPU-1) before, NVIDIA H200 (GPU-2) now",
+    ]);
+  });
+
+  it("that are not known are said not to be, once", () => {
+    const hidden: Manifest = {
+      ...real,
+      gpu: { ...gpu, driver: null, notKnown: "the servers run on other machines" },
+    };
+    expect(notCompared(real, real)).toEqual([]);
+    expect(notCompared(hidden, hidden)).toEqual(["GPU driver and clocks: the servers run on other machines"]);
+    // What one of them does not know is no difference.
+    expect(manifestDifferences(real, hidden)).toEqual([]);
+    const old: Manifest = { ...hidden, gpu: undefined };
+    expect(notCompared(old, real)).toEqual([
+      "GPU driver and clocks: a sweep of an older version did not record them",
+    ]);
+  });
+
+  it("are not missed where none is, but a model's files are", () => {
+    const names = manifest.variants.map(({ variant }) => variant.name).join(", ");
+    expect(notCompared(manifest, { ...manifest, gpu: null })).toEqual([
+      `model files of ${names}: a server does not show them`,
     ]);
   });
 });

@@ -101,6 +101,19 @@ describe("rank", () => {
     });
   });
 
+  it("does not take a rate that nobody could measure for none", () => {
+    const lost = {
+      variant: variant("lost", "fp32", 8, 1),
+      outcome: { ...failedOutcome("lost", ""), trials: [] },
+    };
+    expect(rank([lost, candidate("good", { rate: 10, halfWidth: 1 })]).reason).toBe(
+      "The only variant whose SLO rate is known. Not known: lost.",
+    );
+    expect(rank([lost]).reason).toBe(
+      "No valid trial near the limit of any variant, so no SLO rate is known. Not known: lost.",
+    );
+  });
+
   it("chooses the documents' winner from the fixtures: the rates tie at the wire, the GPU has more room", () => {
     const all = variants.flatMap((each, index) => {
       const outcome = outcomes[index];
