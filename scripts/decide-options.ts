@@ -11,6 +11,12 @@ export interface DecideOptions {
   readonly spareReplicas: number;
   /** Share of the operating rate kept free. */
   readonly margin: number;
+  /** Serving node whose price counts; null: none was named, so the sweep's own if it knows its price, else `defaultMachine`. */
+  readonly machine: Machine | null;
+}
+
+/** A serving node, as far as its price depends on it. */
+export interface Machine {
   readonly machineType: string;
   readonly gpuType: string;
   /** Null: the price table's default region. */
@@ -20,7 +26,15 @@ export interface DecideOptions {
 
 export type DecideCommandLine = CommandLine<DecideOptions>;
 
-const defaults = { spare: "1", margin: "10", machine: "n1-standard-8", gpu: "nvidia-tesla-t4" } as const;
+/** The stack's default serving node. */
+export const defaultMachine: Machine = {
+  machineType: "n1-standard-8",
+  gpuType: "nvidia-tesla-t4",
+  region: null,
+  spot: false,
+};
+
+const defaults = { spare: "1", margin: "10" } as const;
 
 const rules = {
   load: { min: 0.001, max: 1e9, integer: false, fix: "a rate in requests per second, e.g. 5000" },
@@ -55,8 +69,14 @@ export function parseDecideCommandLine(words: readonly string[]): DecideCommandL
       "--margin [PERCENT]",
       `share of the operating rate kept free for peaks (default: ${defaults.margin})`,
     )
-    .option("--machine [TYPE]", `machine type of a serving node (default: ${defaults.machine})`)
-    .option("--gpu [TYPE]", `accelerator type of a serving node (default: ${defaults.gpu})`)
+    .option(
+      "--machine [TYPE]",
+      `machine type of a serving node (default: the sweep's, or ${defaultMachine.machineType})`,
+    )
+    .option(
+      "--gpu [TYPE]",
+      `accelerator type of a serving node (default: the sweep's, or ${defaultMachine.gpuType})`,
+    )
     .option("--region [NAME]", "region for the prices (default: the price table's)")
     .option("--spot", "spot prices")
     .configureHelp({ optionTerm: (option) => option.flags.replace("[", "<").replace("]", ">") });
@@ -77,8 +97,20 @@ function readOptions(raw: RawOptions, folder: string | null, complaints: Complai
     loadPerS: load === null ? 0 : number(load, "--for", rules.load),
     spareReplicas: number(text(raw.spare, "--spare", "1") ?? defaults.spare, "--spare", rules.spare),
     margin: number(text(raw.margin, "--margin", "10") ?? defaults.margin, "--margin", rules.margin) / 100,
-    machineType: text(raw.machine, "--machine", defaults.machine) ?? defaults.machine,
-    gpuType: text(raw.gpu, "--gpu", defaults.gpu) ?? defaults.gpu,
+    machine: machineOf(raw, text),
+  };
+}
+
+function machineOf(
+  raw: RawOptions,
+  text: (value: Raw, option: string, example: string) => string | null,
+): Machine | null {
+  const { machineType, gpuType } = defaultMachine;
+  const named = [raw.machine, raw.gpu, raw.region, raw.spot].some((option) => option !== undefined);
+  if (!named) return null;
+  return {
+    machineType: text(raw.machine, "--machine", machineType) ?? machineType,
+    gpuType: text(raw.gpu, "--gpu", gpuType) ?? gpuType,
     region: text(raw.region, "--region", "europe-west4"),
     spot: raw.spot ?? false,
   };

@@ -22,14 +22,19 @@ describe("parseDecideCommandLine", () => {
         loadPerS: 5000,
         spareReplicas: 0,
         margin: 0.2,
-        machineType: "n1-standard-4",
-        gpuType: "nvidia-tesla-t4",
-        region: "europe-west4",
-        spot: true,
+        machine: {
+          machineType: "n1-standard-4",
+          gpuType: "nvidia-tesla-t4",
+          region: "europe-west4",
+          spot: true,
+        },
       },
     });
     expect(parse("--for 1")).toMatchObject({
-      options: { folder: null, spareReplicas: 1, margin: 0.1, region: null },
+      options: { folder: null, spareReplicas: 1, margin: 0.1, machine: null },
+    });
+    expect(parse("--for 1 --spot")).toMatchObject({
+      options: { machine: { machineType: "n1-standard-8", gpuType: "nvidia-tesla-t4", region: null } },
     });
   });
 
@@ -78,6 +83,21 @@ describe("npm run decide", () => {
     expect(readFileSync(join(root, "run", "recommendation.yaml"), "utf8")).toContain(
       "triton-slo-stack:replicas: 4",
     );
+  });
+
+  it("takes the price of the machine that was measured, unless another one is named", async () => {
+    mkdirSync(join(root, "run"));
+    const price = { usdPerReplicaHour: 1, asOf: "2026-11" };
+    writeFileSync(
+      join(root, "run", "result.json"),
+      JSON.stringify(buildResult(outcomes, { ...context, price })),
+    );
+    const own = await run("run", "--for", "5000");
+    expect(own.stdout).toContain("Prices of 2026-11, of the machine that the sweep measured.");
+    // Four replicas at a dollar an hour.
+    expect(own.stdout).toMatch(/tftrt_int8_bs16_count4 .*\$35,040/);
+    const named = await run("run", "--for", "5000", "--spot");
+    expect(named.stdout).toMatch(/Prices of \S+ \(n1-standard-8 with nvidia-tesla-t4, spot, /);
   });
 
   it("names what is missing", async () => {

@@ -76,17 +76,19 @@ function planOf(variant: ResultVariant, demand: Demand): Plan | null {
       usdPerYear: cost.usdPerYear,
       usdPerMillion: cost.usdPerMillionInferences,
     },
-    autoscale: autoscaleTarget(variant, variant.sloRate.estimate, variant.operatingRate),
+    autoscale: autoscaleTarget(variant)!,
   };
 }
 
-function autoscaleTarget(variant: ResultVariant, sloRate: number, operatingRate: number): Plan["autoscale"] {
+/** When an autoscaler should add a replica, whatever the load; null for a variant without rates. */
+export function autoscaleTarget(variant: ResultVariant): Plan["autoscale"] | null {
+  if (!variant.sloRate || !variant.operatingRate) return null;
   const candidates: [number, string][] = [
     [
-      sloRate * autoscaleShare,
+      variant.sloRate.estimate * autoscaleShare,
       `${autoscaleShare * 100} % of the SLO rate, since a new replica takes minutes`,
     ],
-    [operatingRate, "the operating rate"],
+    [variant.operatingRate, "the operating rate"],
   ];
   const knee = kneeRate(variant);
   if (knee !== null) candidates.push([knee, "the knee: above it response times rise steeply"]);

@@ -1,7 +1,7 @@
 /** `recommendation.yaml`: the decision as stack configuration, with the reasons as comments. Pure. */
 import type { Result } from "../results/result-schema";
 import { formatRate, formatShare, formatSlo, formatUsd } from "../report/format";
-import type { Demand, Plan } from "./decide";
+import { autoscaleTarget, type Demand, type Plan } from "./decide";
 import { stackYaml, variantSetting, type StackSettings } from "./stack-settings";
 
 /** Stack settings that serve the demand by a plan: fixed replicas, and the rate for an autoscaler whether it is used or not. */
@@ -17,14 +17,19 @@ export function settingsFor(plan: Plan): StackSettings {
 export function winnerYaml(result: Result): string | null {
   const variant = result.variants.find(({ name }) => name === result.recommendation.variant);
   if (!variant) return null;
+  const autoscale = autoscaleTarget(variant);
   const comments = [
     ...headOf(result, variant.name, formatSlo(result.slo)),
     `operating rate ${formatRate(variant.operatingRate)}/s per replica (99 % lower bound)`,
+    ...(autoscale ? [`autoscaleRatePerS, for the case that autoscale is on: ${autoscale.reason}`] : []),
     `replicas for a load: npm run decide -- RESULTS-FOLDER --for REQUESTS-PER-SECOND`,
   ];
   return [
     ...asComments(comments),
-    stackYaml(result.project.name, { variant: variantSetting(variant) }),
+    stackYaml(result.project.name, {
+      variant: variantSetting(variant),
+      ...(autoscale ? { autoscaleRatePerS: autoscale.ratePerS } : {}),
+    }),
     "",
   ].join("\n");
 }

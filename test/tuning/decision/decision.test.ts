@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { planFor, type Demand } from "../../../tuning/decision/decide";
 import { kneeRate } from "../../../tuning/decision/knee";
 import { renderPlans } from "../../../tuning/decision/plan-table";
-import { recommendationYaml, settingsFor } from "../../../tuning/decision/recommendation";
+import { recommendationYaml, settingsFor, winnerYaml } from "../../../tuning/decision/recommendation";
 import { pulumiCommands, stackYaml, variantSetting } from "../../../tuning/decision/stack-settings";
 import { variantFromObject } from "../../../model-repo/variant-from-object";
 import { buildResult } from "../../../tuning/results/build-result";
@@ -190,6 +190,20 @@ describe("recommendation.yaml", () => {
     );
     expect(text).toContain("# cost: $2.92 an hour, $25,579.20 a year, $0.162 per million inferences");
     expect(settingsFor(best)).toMatchObject({ replicas: 4 });
+  });
+
+  it("of a sweep without a load has the winner and the autoscaler's target", () => {
+    const text = winnerYaml(result)!;
+    expect(parse(text)).toEqual({
+      config: {
+        "triton-slo-stack:variant": "tftrt_int8_bs16_count4",
+        "triton-slo-stack:autoscaleRatePerS": 1819,
+      },
+    });
+    expect(text).toContain(
+      "# autoscaleRatePerS, for the case that autoscale is on: 80 % of the SLO rate, since a new replica takes minutes",
+    );
+    expect(winnerYaml({ ...result, recommendation: { ...result.recommendation, variant: null } })).toBeNull();
   });
 
   it("keeps hostile texts in their comments", () => {
