@@ -2,7 +2,8 @@
  * What the trials alone say, without a model: the highest rate that held and the lowest that did not. A fitted model places the knee
  * between them more precisely than bisection could; where it places it elsewhere, the model is wrong and the trials are right.
  */
-import type { KneeTrial, SearchState } from "./search-state";
+import type { KneeTrial } from "./knee-trials";
+import type { SearchState } from "./search-state";
 
 export interface TrialBracket {
   /** Highest load whose trial held the SLO and lies below every load that clearly missed it; 0 when there is none. */

@@ -4,10 +4,12 @@ import { diagnoseMeasured } from "../diagnosis/measured";
 import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
 import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
-import { holdsFrom, type Knee, kneeOf, spedUp } from "./model-knee";
+import { endsOf, inProportion, movesOf } from "./interval-ends";
+import type { KneeTrial } from "./knee-trials";
+import { holdsFrom, type Knee, kneeOf, roughEffort, spedUp } from "./model-knee";
 import { earlyError, racedOutNote } from "./race";
 import { quantileMsOf } from "./quantile-excess";
-import type { KneeTrial, SearchState } from "./search-state";
+import type { SearchState } from "./search-state";
 
 /** Level of the two-sided interval of the SLO rate. */
 export const intervalLevel = 0.95;
@@ -72,20 +74,23 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     return nothing(noRate(state));
   }
   const chance = Math.max(simulationError, knee.chance, state.racedOut === null ? 0 : earlyError);
-  const spread = halfWidth(estimate, intervalLevel, chance);
+  // Where a server varies, its knee may move by more than its speed: it is simulated at both ends.
+  const rough = (speed: number): Knee | null =>
+    kneeOf(spedUp(system, Math.exp(logSpeed + speed)), mode, slo, roughEffort, knee.value, estimate.spread);
+  const moves = state.varies ? movesOf(rough) : inProportion;
+  const within = endsOf(estimate, intervalLevel, chance, moves);
   const limit = clientLimitOf(state, knee);
-  if (limit !== null) return capped(state, knee.ratePerS * Math.exp(spread), limit, base);
-  const oneSided = halfWidth(estimate, 2 * operatingLevel - 1, chance);
+  if (limit !== null) return capped(state, knee.ratePerS * Math.exp(within.above), limit, base);
   const sloRate: Interval = {
     estimate: knee.ratePerS,
-    low: knee.ratePerS * Math.exp(-spread),
-    high: knee.ratePerS * Math.exp(spread),
+    low: knee.ratePerS * Math.exp(-within.below),
+    high: knee.ratePerS * Math.exp(within.above),
     level: intervalLevel,
   };
   return {
     ...base,
     sloRate,
-    operatingRate: knee.ratePerS * Math.exp(-oneSided),
+    operatingRate: knee.ratePerS * Math.exp(-endsOf(estimate, 2 * operatingLevel - 1, chance, moves).below),
     fittedLaw: spedUp(system, Math.exp(logSpeed)).server.law,
     fittedVariation: state.variationLaw ?? undefined,
     fittedOverheadMs: system.overheadMs,

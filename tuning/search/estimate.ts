@@ -1,6 +1,7 @@
 /** Puts the trials' speed fits together into the knee's place with its uncertainty. */
 import { studentTQuantile } from "../statistics/special";
 import type { SpeedFit } from "./speed-fit";
+import { wobbleOf } from "./time-course";
 
 /** One trial's fit and the load it was made at. */
 export interface PlacedFit {
@@ -59,7 +60,9 @@ const mostTrend = 0.7;
 
 /**
  * Bayesian regression of the fitted speed on the load: speed_j = speed + trend x (ln load_j - centre) + error_j, with a prior on both
- * that says "the model is right". The knee is the load whose own speed puts the model's knee there; with a trend it lies
+ * that says "the model is right". The expected variance of an error contains the squared wobble of the trials' seconds (time-course.ts): a
+ * trial's percentile is made by its worst spell, so trials differ by about as much as seconds do, however many seconds they have. On 39
+ * random servers with a wobble over 0.4 % the standard deviation of trials was 0.9 to 1.6 times it (quartiles). The knee is the load whose own speed puts the model's knee there; with a trend it lies
  * 1 / (1 - trend) times as far from the trials as without.
  * @param logKnee ln of the model's knee at a given speed
  */
@@ -84,11 +87,13 @@ function estimateNear(
   logKnee: (logSpeed: number) => number,
   model: ErrorModel,
 ): SpeedEstimate {
-  const proper = fits.filter(({ fit }) => fit.slope > 0).map((placed) => rowOf(placed, about, model));
+  const wobble = wobbleOf(fits.map(({ fit }) => fit.course));
+  const place = (placed: PlacedFit): Row => rowOf(placed, about, model, wobble);
+  const proper = fits.filter(({ fit }) => fit.slope > 0).map(place);
   // Trials that only say "no faster than this" count where the others say that it is.
   const speed = fitLine(proper, 1, model, about, 0).level;
   const broken = fits.filter(({ fit }) => fit.slope <= 0 && fit.logSpeed < speed);
-  const rows = [...proper, ...broken.map((placed) => rowOf(placed, about, model))];
+  const rows = [...proper, ...broken.map(place)];
   const degreesOfFreedom = model.scatterWeight + Math.max(0, rows.length - 1);
   let scatter = 1;
   let line = fitLine(rows, scatter, model, about, 0);
@@ -110,14 +115,14 @@ function estimateNear(
   return { logSpeed, trend, standardError, degreesOfFreedom, spread: spreadOf(rows, scatter), scatter };
 }
 
-/** What the scatter leaves beyond the expected errors, as one more error of all trials' speeds. */
+/** What the scatter leaves beyond the errors expected of a steady server, as one more error of all trials' speeds. */
 function spreadOf(rows: readonly Row[], scatter: number): number {
-  if (rows.length < 2 || scatter <= 1) return 0;
+  if (rows.length < 2) return 0;
   // Of the better half: far trials are expected to be off anyway.
-  const variances = rows.map(({ weight }) => 1 / weight).sort((a, b) => a - b);
-  const near = variances.slice(0, Math.ceil(variances.length / 2));
-  const expected = near.reduce((sum, variance) => sum + variance, 0) / near.length;
-  return Math.sqrt(expected * (scatter ** 2 - 1));
+  const near = [...rows].sort((a, b) => b.weight - a.weight).slice(0, Math.ceil(rows.length / 2));
+  const beyond =
+    near.reduce((sum, { weight, steady }) => sum + scatter ** 2 / weight - steady, 0) / near.length;
+  return Math.sqrt(Math.max(0, beyond));
 }
 
 interface Row {
@@ -125,11 +130,14 @@ interface Row {
   readonly speed: number;
   /** 1 / expected variance. */
   readonly weight: number;
+  /** The variance that would be expected of a steady server. */
+  readonly steady: number;
 }
 
-function rowOf({ logValue, fit }: PlacedFit, about: number, model: ErrorModel): Row {
+function rowOf({ logValue, fit }: PlacedFit, about: number, model: ErrorModel, wobble: number): Row {
   const own = fit.slope > 0 ? model.floor ** 2 + (model.excess / fit.slope) ** 2 : model.limit ** 2;
-  return { at: logValue, speed: fit.logSpeed, weight: 1 / (own + (model.far * (logValue - about)) ** 2) };
+  const steady = own + (model.far * (logValue - about)) ** 2;
+  return { at: logValue, speed: fit.logSpeed, weight: 1 / (steady + wobble ** 2), steady };
 }
 
 interface Line {

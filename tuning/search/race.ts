@@ -35,12 +35,12 @@ export function leaderOf(outcomes: readonly VariantOutcome[]): Leader | null {
 }
 
 /**
- * Null while the variant may still be as good as the leader. A server that varies, or that its model does not fit, is never given up: what
- * is known of it so early is not certain enough. With users, their number bounds the rate from above: they think for a second.
+ * Null while the variant may still be as good as the leader. One whose trials disagree, or that its model does not fit, is never given
+ * up: what is known of it so early is not certain enough. With users, their number bounds the rate from above: they think for a second.
  */
 export function racedOut(state: SearchState, leader: Leader | null): RacedOut | null {
   const { estimate, kneeValue, kneeTrials } = state;
-  if (leader === null || estimate === null || kneeValue === null || state.varies || state.unsettled)
+  if (leader === null || estimate === null || kneeValue === null || state.disagrees || state.unsettled)
     return null;
   const near = kneeTrials.filter(({ value }) => Math.abs(Math.log(value / kneeValue)) < nearKnee);
   if (near.length < leastTrials || contradicts(kneeValue, bracketOf(state), state.tolerance)) return null;

@@ -1,6 +1,6 @@
 /** What a search knows so far: trials, the fitted model, and where the knee lies by it. */
 import { identify, type FittedLaw } from "../identify/identify";
-import { steady, type VariationLaw } from "../identify/variation";
+import type { VariationLaw } from "../identify/variation";
 import { observationOf, type Observation } from "../identify/observation";
 import type { JudgedTrial, RacedOut } from "../outcome";
 import { judge } from "../statistics/verdict";
@@ -14,25 +14,14 @@ import {
   type PlacedFit,
   type SpeedEstimate,
 } from "./estimate";
+import { clearLoads, type KneeTrial, thoroughMissesOf } from "./knee-trials";
 import { valueOf } from "./load-axis";
 import { kneeOf, type Knee, type ModelledSystem, roughEffort, spedUp } from "./model-knee";
 import { excessOf } from "./quantile-excess";
-import { matchMisses } from "./pooled";
 import { fitSpeed, type SpeedFit } from "./speed-fit";
 import type { SearchOptions } from "./strategy";
-import { type FittedVariation, fitVariation, pooledTrials, varied } from "./variation-fit";
+import { type Following, followVarying, VariationSearch } from "./varying";
 
-/** A trial on the searched axis, with what it says. */
-export interface KneeTrial {
-  readonly judged: JudgedTrial;
-  /** Requests/s, or users. */
-  readonly value: number;
-  /** ln(quantile / bound): the SLO holds where it is <= 0. */
-  readonly excess: number;
-}
-
-/** y this far from 0 is on one side of the knee without doubt, whatever the model says. */
-const clearExcess = 0.5;
 /** The law is fitted anew after these many knee trials; later ones hardly change it. */
 const refitAfter = 2;
 
@@ -41,28 +30,17 @@ const powerRise = 1.15;
 /** A spread or a trend below these hardly moves the knee. */
 const leastSpread = 0.003;
 const leastTrend = 0.3;
-/** Trials near the knee from which on a law of variation is looked for, and after which it is looked for anew. */
+/** Scatter of few trials by chance, over what is expected of them. */
+const muchScatter = 1.25;
+/** Trials near the knee from which on the estimate follows a server that varies. */
 const variationTrials = 5;
-const refitVariationAfter = 4;
 /** Following takes much time: only every so many trials. */
 const followEvery = 2;
 const varyingTolerance = 0.1;
-/** Laws that fit nearly as well as the best one are as likely; their knees show how much the choice matters. */
-const goodMisfit = 1.6;
-const lawErrorAlone = 0.008;
-const steadyLawError = 0.005;
-/**
- * A server whose speed wanders does so within a trial, too: the speeds of trials show only what is left of it in their means. For a wander
- * that is forgotten within a quarter of a trial (Ornstein-Uhlenbeck, T = 4 tau) their standard deviation is
- * sqrt(2 (tau/T) (1 - (tau/T) (1 - exp(-T/tau)))) = 0.61 of the whole; a faster one hardly shows in trials and hardly matters.
- */
-const shownByTrials = 0.61;
-/** What the few bad spells of ten trials leave open about the long run, in standard deviations of the trials' speed. */
-const spellError = 0.6;
 /** A last trial this far from the estimate (ln of the speed) leaves open whether the server changed. */
 const unsettledBy = 0.03;
 /** Of a trial that says nothing. */
-const noFit: SpeedFit = { logSpeed: Infinity, slope: 0, excess: 0, modelExcess: 0 };
+const noFit: SpeedFit = { logSpeed: Infinity, slope: 0, excess: 0, modelExcess: 0, course: null };
 
 /** After a change the probe's prediction counts for little, and its place is where the trials since put it. */
 function changedModel(fits: readonly PlacedFit[]): ErrorModel {
@@ -71,10 +49,8 @@ function changedModel(fits: readonly PlacedFit[]): ErrorModel {
 }
 
 /** An estimate that follows a varying server, and the number of trials that it was made of. */
-interface Followed {
+interface Followed extends Following {
   readonly trials: number;
-  readonly system: ModelledSystem;
-  readonly estimate: SpeedEstimate;
   kneeValue: number | null;
 }
 
@@ -109,14 +85,12 @@ export class SearchState {
   /** The fitted system without variation, and the estimate by it. */
   private steadySystem: ModelledSystem | null = null;
   private steadyEstimate: SpeedEstimate | null = null;
-  /** Law of variation, the number of trials it was fitted to, and how far its place is uncertain (ln). */
-  private variation: FittedVariation | null = null;
-  private variationFrom: number | null = null;
-  private lawError = 0;
+  private readonly variation: VariationSearch;
   private followed: Followed | null = null;
 
   constructor(readonly options: SearchOptions) {
     this.nextSeed = options.seed * 1000 + 1;
+    this.variation = new VariationSearch(options.mode, options.slo);
   }
 
   /** A seed that no other trial of this search has. */
@@ -199,49 +173,25 @@ export class SearchState {
 
   /** Takes the last trials in, too, where the estimate follows a varying server; for the answer. */
   settle(): void {
-    if (this.followed !== null && this.followed.trials < this.kneeTrials.length) this.follow();
+    const { followed, kneeTrials } = this;
+    if (followed === null) return;
+    if (followed.trials < kneeTrials.length || !this.variation.fitted) this.follow(true);
   }
 
-  /** Where the server's speed varies, its misses in the long run count, not its mean speed. */
-  private follow(): void {
+  /**
+   * Where the server's speed varies, its misses in the long run count, not its mean speed.
+   * @param last no more trials will come
+   */
+  private follow(last = false): void {
     const { steadySystem, steadyEstimate, kneeValue, kneeTrials } = this;
     if (steadySystem === null || steadyEstimate === null || kneeValue === null) return;
-    const { logSpeed, trend, spread } = steadyEstimate;
-    const start = { logSpeed, logKnee: Math.log(kneeValue) };
-    const law = this.followedLaw(start);
-    const system = law === null ? steadySystem : varied(steadySystem, law.law);
-    const matched =
-      law === null
-        ? matchMisses(pooledTrials(system, kneeTrials), { ...start, trend }, spread)
-        : matchMisses(pooledTrials(system, kneeTrials), { ...start, logSpeed: law.logSpeed, trend: 0 }, 0);
-    if (matched === null) return;
-    const estimate: SpeedEstimate =
-      law === null
-        ? {
-            ...steadyEstimate,
-            spread: spread / shownByTrials,
-            standardError: Math.hypot(
-              Math.max(steadyEstimate.standardError, matched.standardError),
-              steadyLawError,
-              spellError * spread,
-            ),
-          }
-        : {
-            ...steadyEstimate,
-            trend: 0,
-            spread: 0,
-            scatter: 1,
-            standardError: Math.hypot(matched.standardError, defaultErrorModel.floor, this.lawError),
-            degreesOfFreedom: Math.max(2, kneeTrials.length - 1),
-          };
-    this.followed = {
-      trials: kneeTrials.length,
-      system,
-      estimate: { ...estimate, logSpeed: matched.logSpeed },
-      kneeValue,
-    };
+    const start = { logSpeed: steadyEstimate.logSpeed, logKnee: Math.log(kneeValue) };
+    const law = this.variation.lawFor(steadySystem, kneeTrials, start, last);
+    const following = followVarying(steadySystem, steadyEstimate, kneeTrials, start.logKnee, law);
+    if (following === null) return;
+    this.followed = { ...following, trials: kneeTrials.length, kneeValue };
     this.adopt(this.followed);
-    this.kneeValue = this.kneeAt(matched.logSpeed, kneeValue)?.value ?? null;
+    this.kneeValue = this.kneeAt(following.estimate.logSpeed, kneeValue)?.value ?? null;
     this.followed.kneeValue = this.kneeValue;
   }
 
@@ -251,35 +201,9 @@ export class SearchState {
     this.kneeValue = kneeValue;
   }
 
-  /** The law of variation by the trials so far, where it is another than the steady one; null for that, or with too few trials. */
-  private followedLaw(start: { logSpeed: number; logKnee: number }): FittedVariation | null {
-    const { steadySystem, kneeTrials } = this;
-    if (kneeTrials.length < variationTrials || steadySystem === null) return null;
-    if (this.variationFrom === null || kneeTrials.length >= this.variationFrom + refitVariationAfter) {
-      this.variationFrom = kneeTrials.length;
-      const fits = fitVariation(steadySystem, kneeTrials, this.options.slo, start);
-      this.variation = fits[0] === undefined || fits[0].law === steady ? null : fits[0];
-      this.lawError = this.variation === null ? 0 : this.disagreement(fits, Math.exp(start.logKnee));
-    }
-    return this.variation;
-  }
-
-  /** How far apart (ln) the knees of about equally good laws lie. */
-  private disagreement(fits: readonly FittedVariation[], near: number): number {
-    const { mode, slo } = this.options;
-    const good = fits.filter(({ misfit }) => misfit <= goodMisfit * fits[0]!.misfit + 0.01).slice(0, 3);
-    const knees = good.flatMap(({ system, logSpeed }) => {
-      const knee = kneeOf(spedUp(system, Math.exp(logSpeed)), mode, slo, roughEffort, near);
-      return knee === null ? [] : [Math.log(knee.value)];
-    });
-    return knees.length < 2
-      ? lawErrorAlone
-      : Math.max(lawErrorAlone, (Math.max(...knees) - Math.min(...knees)) / 2);
-  }
-
   /** The law of variation that the estimate follows; null: none. */
   get variationLaw(): VariationLaw | null {
-    return this.system?.server.variationFor === undefined ? null : (this.variation?.law ?? null);
+    return this.system?.server.variationFor === undefined ? null : this.variation.law;
   }
 
   /**
@@ -296,11 +220,18 @@ export class SearchState {
       : null;
   }
 
-  /** Whether the trials scatter more than those of a steady server, or their knee has another shape. */
+  /** Whether trials, or the seconds within them, scatter more than those of a steady server, or their knee has another shape. */
   get varies(): boolean {
     const { steadyEstimate } = this;
     if (steadyEstimate === null) return false;
     return steadyEstimate.spread > leastSpread || Math.abs(steadyEstimate.trend) > leastTrend;
+  }
+
+  /** Whether the trials scatter more than their own seconds let expect, or their knee has another shape. */
+  get disagrees(): boolean {
+    const { steadyEstimate } = this;
+    if (steadyEstimate === null) return false;
+    return steadyEstimate.scatter > muchScatter || Math.abs(steadyEstimate.trend) > leastTrend;
   }
 
   /** Standard deviation (ln) of the speed from trial to trial that the estimate has no law for. */
@@ -331,14 +262,7 @@ export class SearchState {
 
   /** Largest load that held without doubt, and smallest that did not; 0 and Infinity when there is none. */
   get clear(): { low: number; high: number } {
-    let low = 0;
-    let high = Infinity;
-    for (const { value, excess } of this.kneeTrials) {
-      if (excess < -clearExcess) low = Math.max(low, value);
-      if (excess > clearExcess) high = Math.min(high, value);
-    }
-    // Contradicting trials say nothing.
-    return low < high ? { low, high } : { low: 0, high: Infinity };
+    return clearLoads(this.kneeTrials);
   }
 
   /** Highest load of a valid trial below the lowest that stayed invalid; 0 without one. */
@@ -351,12 +275,7 @@ export class SearchState {
 
   /** Trials in a row, up to the last one, that missed so thoroughly that they only give a limit. */
   get thoroughMisses(): number {
-    let count = 0;
-    for (const { fit } of [...this.fits].reverse()) {
-      if (fit.slope > 0 || fit.logSpeed > 0) break;
-      count++;
-    }
-    return count;
+    return thoroughMissesOf(this.fits);
   }
 
   /** Whether the last trial says something else than those before it: more trials have to show which is right. */

@@ -11,6 +11,7 @@ import { type ModelledSystem, spedUp } from "./model-knee";
 import { excessCeiling, excessOf, excessOfSimulation } from "./quantile-excess";
 import { withOverhead } from "./load-axis";
 import { arrivalsOf } from "./replay";
+import { compareCourses, courseOf, type TimeCourse } from "./time-course";
 
 export interface SpeedFit {
   /** ln of the factor; positive: the server is faster than the model. */
@@ -24,6 +25,8 @@ export interface SpeedFit {
   readonly excess: number;
   /** y of the model as it is (logSpeed 0). */
   readonly modelExcess: number;
+  /** How its seconds compare with the model's; null where the arrivals are not known exactly, or the trial only gives a limit. */
+  readonly course: TimeCourse | null;
 }
 
 const widest = 0.7;
@@ -45,7 +48,13 @@ export function fitSpeed(
   const excess = modelExcess(system, spec, result);
   const at0 = excess(0);
   if (measured >= excessCeiling)
-    return { logSpeed: Math.min(0, limit(excess, measured)), slope: 0, excess: measured, modelExcess: at0 };
+    return {
+      logSpeed: Math.min(0, limit(excess, measured)),
+      slope: 0,
+      excess: measured,
+      modelExcess: at0,
+      course: null,
+    };
   // y falls with speed: walk from 0 towards the measured value until it is bracketed.
   const direction = at0 > measured ? 1 : -1;
   let near = 0;
@@ -63,8 +72,27 @@ export function fitSpeed(
   const logSpeed = (near + far) / 2;
   // Not even the widest speed explains what was measured: no fit.
   const explained = Math.abs(logSpeed) < widest * 0.99;
-  const slope = !explained ? 0 : Math.max(0, (excess(reference - 0.01) - excess(reference + 0.01)) / 0.02);
-  return { logSpeed, slope, excess: measured, modelExcess: at0 };
+  const slope = !explained
+    ? 0
+    : Math.max(0, (excess(reference - step) - excess(reference + step)) / (2 * step));
+  const course = slope > 0 ? courseAt(system, spec, result, logSpeed) : null;
+  return { logSpeed, slope, excess: measured, modelExcess: at0, course };
+}
+
+/** Step (ln of the speed) of a numerical derivative. */
+const step = 0.01;
+
+function courseAt(
+  system: ModelledSystem,
+  spec: TrialSpec,
+  result: TrialResult,
+  logSpeed: number,
+): TimeCourse | null {
+  if (!arrivalsOf(spec, result.load).exact) return null;
+  const runs = replaysOf(system, spec, result, 1);
+  const at = (speed: number): number[] => courseOf(runs(speed)[0]!, system.overheadMs);
+  const courses = { fitted: at(logSpeed), slower: at(logSpeed - step), faster: at(logSpeed + step) };
+  return compareCourses(result.load, courses, step);
 }
 
 /** Fastest speed at which the model misses as thoroughly as the server did. */
@@ -113,6 +141,7 @@ export function replaysOf(
         measureS: spec.measureS,
         sloBoundMs: Math.max(1e-3, spec.slo.boundMs - overheadMs),
         maxInFlight: inFlightCap(spec),
+        intervalS: result.load.intervalS,
       }),
     );
   };

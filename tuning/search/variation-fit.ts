@@ -12,9 +12,9 @@ import {
   type VariationLaw,
 } from "../identify/variation";
 import type { Slo } from "../trial";
+import type { KneeTrial } from "./knee-trials";
 import type { ModelledSystem } from "./model-knee";
 import { matchingSpeed, type PooledTrial } from "./pooled";
-import type { KneeTrial } from "./search-state";
 import { replaysOf } from "./speed-fit";
 
 export interface FittedVariation {

@@ -5,7 +5,7 @@ import { defaultErrorModel, type PlacedFit } from "../../../tuning/search/estima
 const knee = Math.log(1000);
 /** A trial's fit; without a slope it is only an upper limit of the speed. */
 function fit(logSpeed: number, slope = 20, value = 1000): PlacedFit {
-  return { logValue: Math.log(value), fit: { logSpeed, slope, excess: 0, modelExcess: 0 } };
+  return { logValue: Math.log(value), fit: { logSpeed, slope, excess: 0, modelExcess: 0, course: null } };
 }
 const changeOf = (fits: readonly PlacedFit[]) => lastChange(fits, knee, defaultErrorModel);
 

@@ -5,7 +5,7 @@ import { combineFits, halfWidth, type PlacedFit } from "../../../tuning/search/e
 const logKnee = (logSpeed: number): number => Math.log(1000) + logSpeed;
 
 function placed(value: number, logSpeed: number, slope = 20): PlacedFit {
-  return { logValue: Math.log(value), fit: { logSpeed, slope, excess: 0, modelExcess: 0 } };
+  return { logValue: Math.log(value), fit: { logSpeed, slope, excess: 0, modelExcess: 0, course: null } };
 }
 
 describe("putting trials together", () => {
