@@ -60,10 +60,11 @@ const mostTrend = 0.7;
 
 /**
  * Bayesian regression of the fitted speed on the load: speed_j = speed + trend x (ln load_j - centre) + error_j, with a prior on both
- * that says "the model is right". The expected variance of an error contains the squared wobble of the trials' seconds (time-course.ts): a
- * trial's percentile is made by its worst spell, so trials differ by about as much as seconds do, however many seconds they have. On 39
- * random servers with a wobble over 0.4 % the standard deviation of trials was 0.9 to 1.6 times it (quartiles). The knee is the load whose own speed puts the model's knee there; with a trend it lies
- * 1 / (1 - trend) times as far from the trials as without.
+ * that says "the model is right". The knee is the load whose own speed puts the model's knee there; with a trend it lies
+ * 1 / (1 - trend) times as far from the trials as without. The expected variance of an error contains the squared wobble of the trials'
+ * seconds (time-course.ts): a trial's percentile is made by its worst spells, so trials differ by about as much as seconds do, however
+ * many seconds they have. On 39 random servers with a wobble over 0.4 % (bench/search-worlds.ts), the standard deviation of trials was
+ * 0.9 to 1.6 times the wobble (quartiles).
  * @param logKnee ln of the model's knee at a given speed
  */
 export function combineFits(
