@@ -168,6 +168,7 @@ describe("the table", () => {
     };
     for (const [member, value] of Object.entries(little))
       expect(complaintsAbout([{ ...good, [member]: value }, common]), member).toHaveLength(1);
+    expect(complaintsAbout([{ ...good, intervalCoverage: 0.99 }, common])[0]).toContain("95 to 97.0 %");
     // Chance over few sweeps is no broken promise.
     expect(complaintsAbout([{ ...good, sweeps: 100, falsePassRate: 0.02 }, common])).toEqual([]);
   });

@@ -50,7 +50,7 @@ export function budgetFor(preset: BudgetPreset, timeDilation: number): SearchBud
     warmupS: 3,
     measureS,
     leastTrials: 4,
-    mostTrials: 10,
+    mostTrials: 9,
     targetHalfWidth: 0.01,
     kneeEffort: fineEffort,
   };
