@@ -41,6 +41,7 @@ class OnnxControl implements ServerControl {
     return this.repository === null ? null : this.repository.batchSizes(modelName);
   }
 
+  // The repository is written with model_warmup, so a ready model is warm.
   async restore(): Promise<void> {
     // The server belongs to the sweep and ends with it.
   }

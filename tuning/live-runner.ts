@@ -3,6 +3,7 @@ import type { KnownAnswer, LoadProgress, LoadResult, LoadSpec } from "../loadgen
 import type { Variant } from "../model-repo/variant";
 import { MetricsPoller, windowOf, type MetricsReader } from "./server-window";
 import type { OpenTarget, TargetEndpoints } from "./target";
+import { waitUntilWarm, type WarmUp, type WarmUpProgress } from "./warm-up";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
 export interface LiveRunnerOptions {
@@ -17,7 +18,10 @@ export interface LiveRunnerOptions {
     variant: Variant,
     modelName: string,
     address: string,
+    signal?: AbortSignal,
   ) => Promise<readonly KnownAnswer[]>;
+  /** Told after every window of the watch for a server that is not warm yet. */
+  readonly onWarmUp?: (variant: Variant, progress: WarmUpProgress) => void;
 }
 
 /** Every n-th reply is decoded and compared; decoding all would cost the client more than sending. */
@@ -25,6 +29,8 @@ const CHECK_EVERY = 50;
 /** Absolute difference of a score that batching may cause in a correct server (engines differ by batch size). */
 const SCORE_TOLERANCE = 0.02;
 const CONNECTIONS_PER_ADDRESS = 4;
+/** As long as a model may take to be loaded: an engine may be built meanwhile, milliseconds. */
+const COLD_DEADLINE_MS = 600_000;
 /** A request that takes twenty times the bound says no more by being waited for. */
 const DEADLINE_BOUNDS = 20;
 const POLL_EVERY_MS = 500;
@@ -34,10 +40,13 @@ interface Served {
   readonly variant: Variant;
   readonly modelName: string;
   readonly answers: readonly KnownAnswer[];
+  /** Addresses that answer as fast as they stay. */
+  readonly warm: Set<string>;
 }
 
 export class LiveRunner implements TrialRunner {
   private served: Served | null = null;
+  private readonly warmUps = new Map<string, WarmUp>();
 
   constructor(private readonly options: LiveRunnerOptions) {}
 
@@ -59,6 +68,7 @@ export class LiveRunner implements TrialRunner {
     const { target } = this.options;
     const served = await this.serve(spec.variant, signal);
     const endpoints = endpointsOf();
+    await this.warmUp(spec, served, endpoints.grpc, signal);
     const dilation = target.timeDilation(spec.variant);
     const read = this.options.metricsReader ?? httpReader;
     const poller = new MetricsPoller(endpoints.metrics.map(read), served.modelName, POLL_EVERY_MS);
@@ -98,6 +108,11 @@ export class LiveRunner implements TrialRunner {
     return { modelName, address: this.addressFor(variant) };
   }
 
+  /** How the variant's server became warm before its first trial; null: nobody had to watch. */
+  warmUpOf(variant: Variant): WarmUp | null {
+    return this.warmUps.get(variant.name) ?? null;
+  }
+
   /** Forget what is served, so that the next trial loads its variant anew (after a server died). */
   reset(): void {
     this.served = null;
@@ -109,8 +124,40 @@ export class LiveRunner implements TrialRunner {
     const { target, referenceAnswers } = this.options;
     const modelName = await target.control.serve(variant, signal);
     const address = this.addressFor(variant);
-    this.served = { variant, modelName, answers: await referenceAnswers(variant, modelName, address) };
+    const answers = await referenceAnswers(variant, modelName, address, signal);
+    this.served = { variant, modelName, answers, warm: new Set() };
     return this.served;
+  }
+
+  /** A simulated server builds nothing. */
+  private async warmUp(
+    spec: TrialSpec,
+    served: Served,
+    addresses: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { target, onWarmUp } = this.options;
+    const { variant, slo } = spec;
+    const cold = addresses.filter((address) => !served.warm.has(address));
+    if (cold.length === 0) return;
+    if (!target.simulated && (await target.control.isCold?.(served.modelName))) {
+      const warmUp = await waitUntilWarm({
+        variant,
+        boundMs: slo.boundMs,
+        nowS: () => performance.now() / 1000,
+        onProgress: (progress) => onWarmUp?.(variant, progress),
+        run: (shape, measureS) => {
+          const window = { ...spec, shape, measureS, warmupS: 0, purpose: "probe" as const };
+          const load = this.loadSpec(window, served, cold, 1);
+          const subject = { variant: variant.name, trial: `warm-up, ${describeShape(shape)}` };
+          // Wrong answers are the trials' business; here they would look like a server that is not ready.
+          const patient = { ...load, subject, knownAnswers: null, deadlineMs: COLD_DEADLINE_MS };
+          return target.load.run(patient, undefined, signal);
+        },
+      });
+      this.warmUps.set(variant.name, warmUp);
+    }
+    for (const address of cold) served.warm.add(address);
   }
 
   private addressFor(variant: Variant): string {

@@ -10,7 +10,7 @@ import { GrpcJsTransport } from "../loadgen/transport-grpc-js";
 import type { Variant } from "../model-repo/variant";
 
 /** A first request may wait for engines to be built. */
-const DEADLINE_MS = 120_000;
+const DEADLINE_MS = 600_000;
 
 /**
  * One request at a time over the plain gRPC library, in the order of the sorted image files.
@@ -21,6 +21,7 @@ export async function askReferenceAnswers(
   modelName: string,
   address: string,
   imageFolder: string,
+  signal?: AbortSignal,
 ): Promise<KnownAnswer[]> {
   const { input, output } = variant.artefact;
   const payloads = await new PayloadSource().load({
@@ -32,11 +33,15 @@ export async function askReferenceAnswers(
     inputDims: input.dims,
   });
   const transport = new GrpcJsTransport({ address, payloads, connections: 1 });
+  // What waits for an engine ends with the sweep.
+  const onAbort = (): void => void transport.close();
+  signal?.addEventListener("abort", onAbort);
   try {
     await transport.connect();
     const answers: KnownAnswer[] = [];
     for (const index of payloads.keys()) {
       const { status, message, reply } = await transport.infer(index, DEADLINE_MS);
+      signal?.throwIfAborted();
       if (status !== GrpcStatusCode.OK || !reply) {
         throw new Error(
           `${address}: ${variant.name} does not answer image ${index + 1}: ${message || `gRPC status ${status}`}`,
@@ -46,6 +51,7 @@ export async function askReferenceAnswers(
     }
     return answers;
   } finally {
+    signal?.removeEventListener("abort", onAbort);
     await transport.close();
   }
 }

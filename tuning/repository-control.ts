@@ -52,6 +52,11 @@ export class RepositoryControl implements ServerControl {
     return sizes;
   }
 
+  async isCold(modelName: string): Promise<boolean> {
+    const configs = await Promise.all(this.clients.map((client) => client.modelConfig(modelName)));
+    return configs.some(({ model_warmup: warmUps }) => warmUps.length === 0);
+  }
+
   /** A model that is still served as it was is not touched. */
   async restore(): Promise<void> {
     const { before } = this;

@@ -5,6 +5,7 @@
 import type { Variant } from "../model-repo/variant";
 import { excludedOutcome, SearchStopped, type SearchStrategy, type VariantOutcome } from "./outcome";
 import type { TrialFailure } from "./target";
+import type { WarmUpProgress } from "./warm-up";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
 /** Keeps finished trials; see results/point-log.ts. */
@@ -21,6 +22,8 @@ export type SweepEvent =
       readonly index: number;
       readonly of: number;
     }
+  /** The server is not warm yet: its variant's first trial waits for that. */
+  | { readonly kind: "warming-up"; readonly variant: Variant; readonly progress: WarmUpProgress }
   | { readonly kind: "trial-started"; readonly spec: TrialSpec; readonly attempt: number }
   | { readonly kind: "trial-progress"; readonly spec: TrialSpec; readonly progress: TrialProgress }
   | {

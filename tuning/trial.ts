@@ -72,6 +72,11 @@ export interface ServerControl {
   serve(variant: Variant, signal?: AbortSignal): Promise<string>;
   /** Executions of the model by batch size since it was loaded, over all replicas; null when the server does not say. */
   batchSizes(modelName: string): Promise<Readonly<Record<number, number>> | null>;
+  /**
+   * Whether the model is ready before its engines exist: on some replica its configuration has no model_warmup, so its first requests may
+   * be slow. Default: it is warm.
+   */
+  isCold?(modelName: string): Promise<boolean>;
   /** Loads again what was served before the sweep. */
   restore(): Promise<void>;
 }

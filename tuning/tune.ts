@@ -8,7 +8,7 @@ import type { Variant } from "../model-repo/variant";
 import { winnerYaml } from "./decision/recommendation";
 import { openScreening, type AccuracySettings } from "./accuracy/screening";
 import { explore, type Exploration } from "./explore/explore";
-import { LiveRunner } from "./live-runner";
+import { LiveRunner, type LiveRunnerOptions } from "./live-runner";
 import type { VariantOutcome } from "./outcome";
 import { askReferenceAnswers } from "./reference-answers";
 import { renderReport } from "./report/render-report";
@@ -68,7 +68,8 @@ export interface TuneHooks {
 }
 
 /** What runs a sweep's trials; the live runner, or one in virtual time. */
-export type TuneRunner = Pick<LiveRunner, "run" | "runOn" | "reset"> & Partial<Pick<LiveRunner, "prepare">>;
+export type TuneRunner = Pick<LiveRunner, "run" | "runOn" | "reset"> &
+  Partial<Pick<LiveRunner, "prepare" | "warmUpOf">>;
 
 /** @throws ImageError, ResultsError; an interrupted or broken sweep is not an error but `endedEarly` of the result */
 export async function tune(
@@ -80,7 +81,11 @@ export async function tune(
   const startedAt = new Date();
   const images = describeImages(await listImages(settings.imageFolder));
   const imagesHash = hashOfImages(images);
-  const runner = hooks.runner ?? liveRunner(target, settings);
+  const runner =
+    hooks.runner ??
+    liveRunner(target, settings, (variant, progress) =>
+      hooks.onEvent({ kind: "warming-up", variant, progress }),
+    );
   const store = pointLogStore(
     folder.log,
     (variant) => ({
@@ -172,6 +177,7 @@ export async function tune(
       accuracyOf: (variant) => screening?.gate.verdictOf(variant) ?? null,
       assumptionsOf: target.assumptionsOf,
       standAloneOf: target.standAloneOf,
+      warmUpOf: runner.warmUpOf?.bind(runner),
       endedEarly,
       notes,
     });
@@ -271,13 +277,15 @@ function timeIsOver(startedAt: Date, maxMinutes: number | null): string | null {
 export function liveRunner(
   target: OpenTarget,
   { imageFolder, transport }: Pick<TuneSettings, "imageFolder" | "transport">,
+  onWarmUp?: LiveRunnerOptions["onWarmUp"],
 ): LiveRunner {
   return new LiveRunner({
     target,
     imageFolder,
     transport,
-    referenceAnswers: (variant, modelName, address) =>
-      askReferenceAnswers(variant, modelName, address, imageFolder),
+    onWarmUp,
+    referenceAnswers: (variant, modelName, address, signal) =>
+      askReferenceAnswers(variant, modelName, address, imageFolder, signal),
   });
 }
 

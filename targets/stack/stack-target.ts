@@ -104,6 +104,10 @@ class LockedControl implements ServerControl {
     return this.control.batchSizes(modelName);
   }
 
+  isCold(modelName: string): Promise<boolean> {
+    return this.control.isCold(modelName);
+  }
+
   async restore(): Promise<void> {
     if (!this.lock.isLost) await this.control.restore();
   }

@@ -9,8 +9,9 @@ import { checkScaling } from "../../tuning/scaling";
 import type { OpenTarget } from "../../tuning/target";
 import type { TrialSpec } from "../../tuning/trial";
 import { PHOTO } from "../local-triton/infer-cases";
-import { makeRepository, sleep, testConfig } from "../local-triton/support";
+import { makeRepository, testConfig } from "../local-triton/support";
 import { startTriton } from "./harness/subjects";
+import { underWay } from "./harness/under-way";
 
 const MODEL = {
   ...PHOTO,
@@ -93,8 +94,7 @@ describe("a trial on a real Triton", () => {
   it("is not used when the model was loaded anew meanwhile", async () => {
     const started = await startServer();
     const { runner } = await open([started]);
-    const running = runner.run(trial());
-    await sleep(2500);
+    const { running } = await underWay(runner, trial());
     await started.client.repositoryLoad("sim", JSON.stringify({ ...testConfig(MODEL), max_batch_size: 7 }));
     await expect(running).rejects.toThrow(/a server was restarted or sim was loaded anew during the trial/);
   });
@@ -102,9 +102,7 @@ describe("a trial on a real Triton", () => {
   it("is not used when the server went away; when it is back, the sweep can go on", async () => {
     const started = await startServer();
     const { target, runner } = await open([started]);
-    const running = runner.run(trial());
-    running.catch(() => undefined);
-    await sleep(2500);
+    const { running } = await underWay(runner, trial());
     await started.server.stop();
     await expect(running).rejects.toThrow();
     runner.reset();

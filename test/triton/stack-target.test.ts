@@ -19,8 +19,8 @@ import { noOpModelName } from "../../tuning/no-op-model";
 import { renderChecks } from "../../tuning/preflight/check";
 import { askReferenceAnswers } from "../../tuning/reference-answers";
 import type { TrialSpec } from "../../tuning/trial";
-import { sleep } from "../local-triton/support";
 import { StackInCluster } from "./harness/stack";
+import { underWay } from "./harness/under-way";
 
 const checkout = resolve(__dirname, "..", "..");
 const own: Variant = findVariant("tftrt_int8_bs8_count4");
@@ -146,8 +146,7 @@ describe("a stack in a real cluster", () => {
 
   it("does not use a trial whose pod was replaced, and goes on with the new pod", async () => {
     const { target, runner, connected } = await open();
-    const running = runner.run(trial());
-    await sleep(1500);
+    const { running } = await underWay(runner, trial());
     await stack.replaceTritonPod("triton-b");
     const { load } = await running;
     expect(load.valid).toBe(false);
@@ -160,9 +159,7 @@ describe("a stack in a real cluster", () => {
 
   it("says that a trial is lost with its controller, and goes on with the next controller", async () => {
     const { target, runner } = await open();
-    const running = runner.run(trial({ measureS: 8 }));
-    running.catch(() => undefined);
-    await sleep(2500);
+    const { running } = await underWay(runner, trial({ measureS: 8 }));
     await stack.replaceController();
     await expect(running).rejects.toThrow(/the load controller was replaced during the trial/);
     runner.reset();
@@ -173,8 +170,7 @@ describe("a stack in a real cluster", () => {
 
   it("a trial outlives the connection: it is asked for again by its id", async () => {
     const { runner, connected } = await open();
-    const running = runner.run(trial({ measureS: 6 }));
-    await sleep(2500);
+    const { running } = await underWay(runner, trial({ measureS: 6 }));
     connected.controller.disconnect();
     expect((await running).load.invalidReasons).toEqual([]);
   });
@@ -196,7 +192,7 @@ describe("a stack in a real cluster", () => {
     ).rejects.toThrow(/no pod of Triton is ready.*pulumi config set asleep false/);
     await expect(
       connect({ ...outputs, loadGenerator: { ...load, controllerPodSelector: "app=none" } }),
-    ).rejects.toThrow(/cannot be reached: no pod of the load controller is ready/);
+    ).rejects.toThrow(/no pod of the load controller of stack .* is ready: npm run explain/);
   });
 });
 

@@ -123,6 +123,8 @@ describe("tune on a running Triton", () => {
     const [variant] = result.variants;
     expect(variant).toMatchObject({ name: "wide", gpuBusy: null, published: null });
     expect(variant!.settings).toMatchObject({ ...settings, artefact: photo.name });
+    // Its repository has no model_warmup, and it builds nothing.
+    expect(variant!.warmUp).toMatchObject({ settled: true });
     expect(result.recommendation.variant).toBe("wide");
     const server24 = { ...settings, dynamicBatching: true, scheduler: "payload" as const };
     const truth = truthOf({ ...server24, law: { ...served, ingressRequestsPerS: Infinity } }, slo)!;

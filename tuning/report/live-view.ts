@@ -26,6 +26,8 @@ export interface LiveViewOptions {
 const verdictStyle: Readonly<Record<string, Style>> = { pass: "green", fail: "red", undecided: "yellow" };
 /** Columns when the stream does not say. */
 const defaultColumns = 100;
+/** A warm server needs less than this; where lines stay, only what takes longer is worth one, seconds. */
+const longWarmUpS = 5;
 const clearLine = "\r\u001b[2K";
 
 /** Feed it with every event of the sweep; call `close` at the end, also after an error. */
@@ -56,6 +58,10 @@ export class LiveView {
         this.position = `[${event.index + 1}/${event.of}]`;
         this.highestPass = this.lowestFail = this.lastVerdict = null;
         if (this.stream.isTTY) this.showLine([`${this.position} ${this.variant}`, "loading"]);
+        break;
+      case "warming-up":
+        if (this.stream.isTTY) this.showLine(this.warmUpParts(event));
+        else if (event.progress.elapsedS >= longWarmUpS) this.print(joined(this.warmUpParts(event)));
         break;
       case "trial-started":
         if (this.stream.isTTY) this.showLine([...this.trialParts(event.spec), "warming up", this.timeLeft()]);
@@ -93,6 +99,16 @@ export class LiveView {
   close(): void {
     if (this.lineShown) this.stream.write(clearLine);
     this.lineShown = false;
+  }
+
+  private warmUpParts({ progress }: Extract<SweepEvent, { kind: "warming-up" }>): string[] {
+    const { elapsedS, p95Ms } = progress;
+    const p95 = p95Ms === null ? "no answer yet" : `p95 ${formatMs(p95Ms)}`;
+    return [
+      `${this.position} ${this.variant}`,
+      `warm-up ${elapsedS.toFixed(0)} s`,
+      `${p95}, until it settles`,
+    ];
   }
 
   private showProgress({ spec, progress }: Extract<SweepEvent, { kind: "trial-progress" }>): void {

@@ -91,6 +91,7 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
           : `; wire ${formatRate(fittedLaw.ingressRequestsPerS)} requests/s`),
     ]);
   }
+  if (variant.warmUp !== null) facts.push(["Warm-up", warmUpText(variant.warmUp)]);
   const other = sensitivityText(variant);
   if (other !== null) facts.push(["For another objective", keepUnits(other)]);
   if (variant.timeDilation > 1) facts.push(["Time dilation", plain(round(variant.timeDilation))]);
@@ -103,6 +104,17 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
         </div>`,
     )}
   </dl>`;
+}
+
+/** How long it took until the server was as fast as it stays. */
+function warmUpText({
+  seconds,
+  settled,
+  firstP95Ms,
+  lastP95Ms,
+}: NonNullable<ResultVariant["warmUp"]>): string {
+  const p95 = `p95 ${formatMs(firstP95Ms)} at first, ${formatMs(lastP95Ms)} at last`;
+  return `${settled ? "settled after" : "not settled after"} ${formatDuration(seconds)} of short loads (${p95})`;
 }
 
 /** What other bounds and percentiles would allow, by the model fitted to the same trials. */

@@ -7,6 +7,7 @@ import type { SystemFacts, VariantOutcome } from "../outcome";
 import type { Exploration } from "../explore/explore";
 import type { Scaling } from "../scaling";
 import type { Slo } from "../trial";
+import { unsettledNote, type WarmUp } from "../warm-up";
 import { answerGoal } from "./goal";
 import { lawToJson, withoutCredentials } from "./manifest";
 import { modelCurve } from "./model-curve";
@@ -56,6 +57,8 @@ export interface ResultContext {
   readonly assumptionsOf?: (variant: Variant) => readonly string[];
   /** Speed of a variant's artefact without a server. Default: not known. */
   readonly standAloneOf?: (variant: Variant) => StandAloneSpeed | null;
+  /** How the variant's server became warm. Default: nobody had to watch. */
+  readonly warmUpOf?: (variant: Variant) => WarmUp | null;
 }
 
 /**
@@ -131,6 +134,7 @@ function describeVariant(
 ): ResultVariant {
   const { variant, outcome } = candidate;
   const { operatingRate } = outcome;
+  const warmUp = context.warmUpOf?.(variant) ?? null;
   const gpuBusy = busyShare(outcome.gpuBusy);
   const standAlone = describeStandAlone(context.standAloneOf?.(variant) ?? null, outcome);
   const diagnosis = withStandAlone(outcome.diagnosis, standAlone, gpuBusy);
@@ -174,8 +178,14 @@ function describeVariant(
     accuracy: describeAccuracy(context.accuracyOf?.(variant) ?? null),
     standAlone,
     assumptions: [...(context.assumptionsOf?.(variant) ?? [])],
-    note: outcome.note,
+    warmUp: warmUp && { ...warmUp },
+    note: noteOf(outcome, warmUp),
   };
+}
+
+function noteOf({ note }: VariantOutcome, warmUp: WarmUp | null): string | null {
+  const notes = [note, warmUp && unsettledNote(warmUp)].filter((text) => text !== null);
+  return notes.length === 0 ? null : notes.join(" ");
 }
 
 function describeAccuracy(verdict: AccuracyVerdict | null): ResultVariant["accuracy"] {
