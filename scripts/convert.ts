@@ -1,8 +1,11 @@
 /** `npm run convert`: makes models that can be served, on this machine's CPU or on a stack's conversion VM. */
 import { spawn } from "node:child_process";
+import { dirname, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { readStackOutputs } from "../targets/stack/read-outputs";
 import { TargetError } from "../targets/target-error";
+import { makeFolder } from "../tuning/results/durable";
+import { ResultsError } from "../tuning/results/results-error";
 import { gpuMismatch } from "./conversion/compute-capability";
 import { runConversion } from "./conversion/follow";
 import { gcloud } from "./conversion/gcloud";
@@ -29,13 +32,17 @@ async function main(words: readonly string[]): Promise<ExitCode> {
   try {
     return options.kind === "local" ? await convertLocally(options) : await convertOnStack(options);
   } catch (error) {
-    if (!(error instanceof TargetError || error instanceof PythonError)) throw error;
+    const isForeseen =
+      error instanceof TargetError || error instanceof PythonError || error instanceof ResultsError;
+    if (!isForeseen) throw error;
     process.stderr.write(`convert: ${error.message}\n`);
     return exitCodes.badInput;
   }
 }
 
 async function convertLocally(options: ConvertOptions & { kind: "local" }): Promise<ExitCode> {
+  // Before minutes are spent on what cannot be written. The folder itself appears when it is complete.
+  makeFolder(dirname(resolve(options.folder)));
   // Children get the signal too; this process waits for them, so that nothing half-made stays.
   process.on("SIGINT", () => {});
   const python = await pythonWith("local", say);

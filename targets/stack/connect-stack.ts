@@ -72,6 +72,10 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
     throw new TargetError(
       `stack ${stack} has no load generator: pulumi config set loadGenerator true --stack ${stack} && pulumi up`,
     );
+  if (loadGenerator.workers === 0)
+    throw new TargetError(
+      `the load workers of stack ${stack} are asleep: pulumi config set loadAsleep false --stack ${stack} && pulumi up`,
+    );
   const ask = <T>(action: string, call: () => Promise<T>): Promise<T> =>
     explained({ stack, cluster: outputs.cluster, action }, call);
   const opened: PortForwardServer[] = [];
@@ -100,12 +104,17 @@ export async function connectStack(options: ConnectOptions): Promise<ConnectedSt
       replicas.push({ pod, grpc, metrics: await open(triton.namespace, name, triton.ports.metrics) });
     }
     // Whichever pod is the controller when a connection is made.
-    const controllerPod = async (): Promise<string> => {
-      const controllers = await kube.pods(loadGenerator.namespace, loadGenerator.controllerPodSelector);
-      const ready = controllers.find(({ isReady }) => isReady);
-      if (!ready) throw new Error("no pod of the load controller is ready");
-      return ready.name;
-    };
+    const controllerPod = (): Promise<string> =>
+      ask(`list pods in ${loadGenerator.namespace}`, async () => {
+        const controllers = await kube.pods(loadGenerator.namespace, loadGenerator.controllerPodSelector);
+        const ready = controllers.find(({ isReady }) => isReady);
+        if (ready) return ready.name;
+        throw new TargetError(
+          `no pod of the load controller of stack ${stack} is ready: npm run explain -- --stack ${stack}`,
+        );
+      });
+    // A refusal here is said as it is, and not as a connection that fails.
+    await controllerPod();
     const controller = await open(loadGenerator.namespace, controllerPod, loadGenerator.controllerPort);
     const { namespace, name, key } = loadGenerator.token;
     const workerAddress = options.workerAddress ?? ((pod) => `${pod.ip}:${triton.ports.grpc}`);
@@ -145,10 +154,6 @@ async function connectedWorkers(
   stack: string,
   wanted: number,
 ): Promise<number> {
-  if (wanted === 0)
-    throw new TargetError(
-      `the load workers of stack ${stack} are asleep: pulumi config set loadAsleep false --stack ${stack} && pulumi up`,
-    );
   let connected: number;
   try {
     connected = (await load.workers()).length;

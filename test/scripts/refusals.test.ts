@@ -45,6 +45,17 @@ it.each<[string, string, RegExp]>([
     "--triton 127.0.0.1:1",
     /^tune: 127\.0\.0\.1:1 does not answer as a Triton \(connect ECONNREFUSED 127\.0\.0\.1:1\): give the host/,
   ],
+  // Node's own recursive mkdir would never end here.
+  [
+    "tune",
+    "--out /proc/none/run --variants original --no-accuracy",
+    /^tune: cannot make the folder \/proc\/none\/run: no folder can be made in \/proc .*Choose a writable folder with --out DIR\.\n$/m,
+  ],
+  [
+    "convert",
+    "--local --out /proc/none/models",
+    /^convert: cannot make the folder \/proc\/none: .*--out DIR\.\n$/,
+  ],
   ["apply", "", /^apply: --stack is missing: give it, e\.g\. --stack dev\n$/],
   ["apply", "--stak dev", /^apply: unknown option '--stak'\s+\(Did you mean --stack\?\)\. See --help\.\n$/],
   [

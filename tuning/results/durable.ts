@@ -1,7 +1,17 @@
 /** Files that are whole or absent, also after a power cut. */
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
-import { fsError } from "./results-error";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { errorCode, fsError, ResultsError } from "./results-error";
 
 /**
  * Writes a text so that a reader sees the old content or the new one, never a part: temporary file, fsync, rename, fsync of
@@ -10,7 +20,7 @@ import { fsError } from "./results-error";
 export function writeFileAtomic(path: string, text: string): void {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}.tmp`);
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     const file = openSync(temporary, "w");
     try {
       writeFileSync(file, text);
@@ -23,6 +33,31 @@ export function writeFileAtomic(path: string, text: string): void {
   } catch (error) {
     discard(temporary);
     throw fsError(error, `write ${path}`);
+  }
+}
+
+/**
+ * Makes a folder and those above it that are missing. Node's own recursive mkdir never ends where a file system takes no folders and
+ * says that there is no such place, as /proc does. @throws ResultsError
+ */
+export function makeFolder(path: string): void {
+  const missing: string[] = [];
+  for (let folder = resolve(path); !existsSync(folder); folder = dirname(folder)) missing.unshift(folder);
+  for (const folder of missing) {
+    try {
+      mkdirSync(folder);
+    } catch (error) {
+      const code = errorCode(error);
+      // Somebody else was faster.
+      if (code === "EEXIST" && statSync(folder).isDirectory()) continue;
+      if (code === "ENOENT" && existsSync(dirname(folder)))
+        throw new ResultsError(
+          "not-writable",
+          `cannot make the folder ${path}: no folder can be made in ${dirname(folder)} (${code}). Choose a writable folder with --out DIR.`,
+          { cause: error },
+        );
+      throw fsError(error, `make the folder ${path}`);
+    }
   }
 }
 

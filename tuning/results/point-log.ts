@@ -5,20 +5,11 @@
  * Only the last line can be torn, since every earlier one was synced before the next was begun. A torn last line is dropped with
  * a note; damage anywhere else is an error that names the line.
  */
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import type { TrialResult, TrialSpec } from "../trial";
-import { syncFolder } from "./durable";
+import { makeFolder, syncFolder } from "./durable";
 import { lockFolder, type FolderLock } from "./lock";
 import { errorCode, fsError, oneLine, ResultsError } from "./results-error";
 import { namedNonFinite, trialResultSchema, trialSpecSchema } from "./trial-schema";
@@ -88,11 +79,7 @@ export class PointLog {
    */
   static open(folder: string): PointLog {
     const path = join(folder, pointLogFileName);
-    try {
-      mkdirSync(folder, { recursive: true });
-    } catch (error) {
-      throw fsError(error, `make the results folder ${folder}`);
-    }
+    makeFolder(folder);
     const lock = lockFolder(folder);
     let file: number | null = null;
     try {

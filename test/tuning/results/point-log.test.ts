@@ -294,9 +294,7 @@ describe("folders that cannot be written", () => {
 
   it("says so when a file stands in the way", () => {
     writeFileSync(join(folder, "file"), "");
-    expect(() => PointLog.open(join(folder, "file", "run"))).toThrow(
-      /cannot make the results folder .*--out DIR/,
-    );
+    expect(() => PointLog.open(join(folder, "file", "run"))).toThrow(/cannot make the folder .*--out DIR/);
     expect(() => PointLog.open(join(folder, "file"))).toThrow(/--out DIR/);
   });
 
