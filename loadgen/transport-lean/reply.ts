@@ -27,6 +27,8 @@ export function interpretReplyHead(fields: HeaderFields): ReplyHead {
   };
 }
 
+const NOTHING = Buffer.alloc(0);
+
 type Phase = "headers" | "body" | "ended";
 
 /**
@@ -39,7 +41,7 @@ export class Reply {
   private isGrpc = false;
   private trailers: ReplyHead | undefined;
   /** The message's prefix while it is incomplete, big-endian. */
-  private prefix = Buffer.alloc(0);
+  private prefix: Buffer = NOTHING;
   private message: Buffer | undefined;
   private messageBytes = 0;
 
@@ -75,11 +77,16 @@ export class Reply {
     if (!this.isGrpc) return undefined;
     let at = start;
     if (this.message === undefined) {
-      const missing = PREFIX_BYTES - this.prefix.length;
-      at = Math.min(end, start + missing);
-      this.prefix = Buffer.concat([this.prefix, source.subarray(start, at)]);
-      if (this.prefix.length < PREFIX_BYTES) return undefined;
-      const problem = this.startMessage();
+      let problem: Failure | undefined;
+      if (this.prefix.length === 0 && end - start >= PREFIX_BYTES) {
+        at = start + PREFIX_BYTES;
+        problem = this.startMessage(source[start]!, source.readUInt32BE(start + 1));
+      } else {
+        at = Math.min(end, start + PREFIX_BYTES - this.prefix.length);
+        this.prefix = Buffer.concat([this.prefix, source.subarray(start, at)]);
+        if (this.prefix.length < PREFIX_BYTES) return undefined;
+        problem = this.startMessage(this.prefix[0]!, this.prefix.readUInt32BE(1));
+      }
       if (problem !== undefined) return problem;
     }
     const copied = source.copy(this.message!, this.messageBytes, at, end);
@@ -122,12 +129,11 @@ export class Reply {
     return this.message;
   }
 
-  private startMessage(): Failure | undefined {
-    const bytes = this.prefix.readUInt32BE(1);
-    if (this.prefix[0] !== 0)
+  private startMessage(compressed: number, bytes: number): Failure | undefined {
+    if (compressed !== 0)
       return failure(
         GrpcStatusCode.INTERNAL,
-        `the reply's message has compressed flag ${this.prefix[0]}, but no compression was offered`,
+        `the reply's message has compressed flag ${compressed}, but no compression was offered`,
       );
     if (bytes > MAX_REPLY_BYTES)
       return failure(

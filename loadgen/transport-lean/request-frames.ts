@@ -25,6 +25,8 @@ const maxTimeoutMs = 10 ** timeoutDigits - 1;
  */
 const FRAMED_BUFFERS = 16;
 const streamIdOffset = 5;
+/** From one DATA frame of a framed request to the next. */
+const FRAME_STRIDE_BYTES = FRAME_HEADER_BYTES + MIN_MAX_FRAME_BYTES;
 
 interface FramedPayload {
   /** Bytes of the prefixed message. */
@@ -78,8 +80,8 @@ export class RequestFrames {
     const buffer = this.payload(payloadIndex).spare.pop();
     if (buffer === undefined) return undefined;
     this.patchHeaders(buffer, streamId, timeoutMs);
-    for (let at = this.headersBytes; at < buffer.length; at += FRAME_HEADER_BYTES + MIN_MAX_FRAME_BYTES)
-      buffer.writeUInt32BE(streamId, at + streamIdOffset);
+    for (let at = this.headersBytes + streamIdOffset; at < buffer.length; at += FRAME_STRIDE_BYTES)
+      buffer.writeUInt32BE(streamId, at);
     return buffer;
   }
 

@@ -166,10 +166,14 @@ export class SendFlow {
     const buffer = fits ? this.frames.acquire(payloadIndex, streamId, request.remainingMs) : undefined;
     if (buffer !== undefined) {
       this.spend(request, messageBytes);
+      let isReleased = false;
       this.socket.write(buffer, () => {
-        this.frames.release(payloadIndex, buffer);
+        if (!isReleased) this.frames.release(payloadIndex, buffer);
         this.pump();
       });
+      // Nothing is queued: the kernel has copied it all. The next request then takes the same bytes from the processor's cache.
+      isReleased = this.socket.writableLength === 0;
+      if (isReleased) this.frames.release(payloadIndex, buffer);
       return;
     }
     this.socket.cork();

@@ -17,6 +17,8 @@ export class RawConnection {
   onRequest: (streamId: number) => void = (streamId) => this.reply(streamId);
   /** Called for every frame but DATA, before the standard answer. */
   onFrame: (type: number, flags: number, streamId: number, payload: Buffer) => void = () => undefined;
+  /** Called for every piece of a request's content, which is only valid during the call. */
+  onContent: (streamId: number, part: Buffer) => void = () => undefined;
   readonly requests: number[] = [];
   private dataStream = 0;
 
@@ -31,7 +33,7 @@ export class RawConnection {
             this.send(FrameType.PING, Flag.ACK, 0, payload);
         },
         dataStart: (streamId) => (this.dataStream = streamId),
-        dataPart: () => undefined,
+        dataPart: (source, start, end) => this.onContent(this.dataStream, source.subarray(start, end)),
         dataEnd: (endStream) => {
           if (!endStream) return;
           this.requests.push(this.dataStream);
