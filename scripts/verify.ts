@@ -13,7 +13,7 @@ import { writeFileAtomic } from "../tuning/results/durable";
 import { namedNonFinite } from "../tuning/results/trial-schema";
 import { newestFinished, readResult } from "../tuning/results/results-folder";
 import { quantileMs } from "../tuning/results/result-trial";
-import { liveRunner } from "../tuning/tune";
+import { liveRunner } from "../tuning/live-trials";
 import { verifyRate, type Verification } from "../tuning/verify";
 import { exitCodes, type ExitCode } from "./exit-codes";
 import { needed, runThinCommand } from "./thin-command";
