@@ -2,7 +2,13 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LoadShape } from "../../loadgen/load-spec";
 import { createPlan } from "../../loadgen/schedule";
-import { SendLoop, type SendLoopOptions, type SentRequest } from "../../loadgen/send-loop";
+import {
+  MAX_BURST,
+  MAX_TURN_MS,
+  SendLoop,
+  type SendLoopOptions,
+  type SentRequest,
+} from "../../loadgen/send-loop";
 import { VirtualTime } from "./support/virtual-time";
 
 interface Played {
@@ -111,6 +117,46 @@ describe("open loop", () => {
       ),
       { numRuns: 30 },
     );
+  });
+
+  it.each([
+    ["large requests: what takes MAX_TURN_MS", 0.3, Math.ceil(MAX_TURN_MS / 0.3)],
+    ["small ones: MAX_BURST", 0, MAX_BURST],
+    ["one that takes longer than a turn may: that one", 50, 1],
+  ])("a late loop catches up turn by turn, and reads replies in between; %s", async (_, sendMs, perTurn) => {
+    const stallMs = 200;
+    let clock: VirtualTime | undefined;
+    let isStalled = false;
+    let turn = 0;
+    /** Sends by turn, of the requests that were due when the stall ended. */
+    const sends: number[] = [];
+    const { loop } = await play(
+      constant(1000),
+      () => {
+        if (isStalled && sends.reduce((sum, count) => sum + count, 0) < stallMs) {
+          sends[turn] = (sends[turn] ?? 0) + 1;
+          clock!.block(sendMs);
+        }
+        return { answerMs: 20 };
+      },
+      { deadlineMs: 60_000 },
+      (time, startMs) => {
+        clock = time;
+        time.at(startMs + 2000, () => {
+          time.block(stallMs);
+          isStalled = true;
+          // Replies that came meanwhile: one is read in every turn of the event loop.
+          const read = (): void => {
+            if (++turn < 2 * stallMs) time.soon(read);
+          };
+          time.soon(read);
+        });
+      },
+    );
+    expect(loop.measured.slo.total()).toMatchObject({ planned: 4000, shed: 0 });
+    expect(sends.reduce((sum, count) => sum + count, 0)).toBe(stallMs);
+    expect(sends.find((count) => count > 0)).toBe(perTurn);
+    expect(Math.max(...sends.filter((count) => count > 0))).toBe(perTurn);
   });
 
   it("a stall of 150 ms shows in response times and lateness, not in service times (triton#3113)", async () => {
