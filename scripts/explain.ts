@@ -10,6 +10,7 @@ import { explain } from "../diagnose-up/explain";
 import { render, type Explanation } from "../diagnose-up/explanation";
 import { readCluster } from "../diagnose-up/read-cluster";
 import { readState } from "../diagnose-up/read-state";
+import { exitCodes } from "./exit-codes";
 
 const pulumi = promisify(execFile);
 
@@ -34,9 +35,17 @@ async function collect(
     if (!state.kubeconfig) return { evidence };
     return { evidence: { ...evidence, ...(await readCluster(state.kubeconfig, state.namespaces)) } };
   } catch (error) {
-    const problem = error instanceof Error ? error.message.split("\n").slice(0, 3).join(" ") : String(error);
-    return { evidence: { ...noEvidence, pulumiOutput }, problem };
+    return { evidence: { ...noEvidence, pulumiOutput }, problem: inOneLine(error) };
   }
+}
+
+/** Why Pulumi's state could not be read; its own error is worth more than that it failed. */
+function inOneLine(error: unknown): string {
+  const { code, stderr, message } = error as { code?: unknown; stderr?: string; message?: string };
+  if (code === "ENOENT")
+    return "the pulumi command is needed: install it (https://www.pulumi.com/docs/install)";
+  const lines = (stderr || message || String(error)).trim().split("\n");
+  return lines.find((line) => /^error:/i.test(line)) ?? lines[0]!;
 }
 
 function printed(explanations: readonly Explanation[]): string {
@@ -99,7 +108,8 @@ const seconds = (value: string): number => {
 async function main(): Promise<number> {
   const program = new Command("explain")
     .description(
-      "Says which gate holds a stack: quota, machines, driver, image, access to the bucket, model.",
+      "Says which gate holds a stack: quota, machines, driver, image, access to the bucket, model.\n" +
+        "Exit code 0: none; 1: one that waiting does not open; 2: the stack cannot be looked at. With a command: the command's own.",
     )
     .argument("[command...]", "a command to run and watch, after --, for instance: pulumi up --yes")
     .option("--stack <name>", "Pulumi stack; default: the selected one")
@@ -114,7 +124,10 @@ async function main(): Promise<number> {
   const options = program.opts<Options>();
   if (program.args.length > 0) return watch(options, program.args);
   const { evidence, problem } = await collect(options, "");
-  if (problem) throw new Error(`Cannot look at the stack: ${problem}`);
+  if (problem !== undefined) {
+    console.error(`explain: the stack cannot be looked at: ${problem}`);
+    return exitCodes.badInput;
+  }
   const explanations = explain(evidence);
   console.log(
     explanations.length > 0 ? printed(explanations) : "Nothing holds the stack that this command knows of.",

@@ -56,11 +56,18 @@ function judgeAgain(folder: string, manifest: Manifest): ExitCode {
       missing === null
         ? same
           ? `${rateOf(is)} again, from ${outcome!.trials.length} trials`
-          : `${rateOf(is)} now, ${rateOf(was)} before`
+          : `${rateOf(is)} now, ${rateOf(was)} before${changeText(was, is)}`
         : `asks for a trial now that was not recorded (${missing})`;
     process.stdout.write(`${name}: ${text}\n`);
   }
   return different === 0 ? exitCodes.ok : exitCodes.worse;
+}
+
+/** Rates that look alike when rounded may differ. */
+function changeText(was: number | null, is: number | null): string {
+  if (was === null || is === null) return "";
+  const percent = 100 * (is / was - 1);
+  return ` (${percent > 0 ? "+" : ""}${percent.toPrecision(2)} %)`;
 }
 
 function rateOf(rate: number | null): string {

@@ -56,6 +56,11 @@ it.each<[string, string, RegExp]>([
     "--local --out /proc/none/models",
     /^convert: cannot make the folder \/proc\/none: .*--out DIR\.\n$/,
   ],
+  [
+    "explain",
+    "--stack nowhere",
+    /^explain: the stack cannot be looked at: (the pulumi command is needed: install it|error: )/,
+  ],
   ["apply", "", /^apply: --stack is missing: give it, e\.g\. --stack dev\n$/],
   ["apply", "--stak dev", /^apply: unknown option '--stak'\s+\(Did you mean --stack\?\)\. See --help\.\n$/],
   [

@@ -102,7 +102,10 @@ function compareVariant(before: ResultVariant, after: ResultVariant, level: numb
     name: before.name,
     before: before.sloRate?.estimate ?? null,
     after: after.sloRate?.estimate ?? null,
-    causes: cause === after.diagnosis.cause ? null : { before: cause, after: after.diagnosis.cause },
+    causes:
+      cause === after.diagnosis.cause || isUnmeasured(before) || isUnmeasured(after) || isWrong(after)
+        ? null
+        : { before: cause, after: after.diagnosis.cause },
   };
   if (isWrong(after))
     return { ...common, verdict: "worse", ratio: null, remark: "its answers are wrong now" };

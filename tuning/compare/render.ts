@@ -35,7 +35,7 @@ export function renderComparison(
     ]),
   );
   const causes = variants.flatMap(({ name, causes: of }) =>
-    of === null ? [] : [`${name} was ${of.before}, and is ${of.after} now`],
+    of === null ? [] : [`${name} was ${causeText(of.before)}, and is ${causeText(of.after)} now`],
   );
   const lines = [
     ...table,
@@ -62,7 +62,12 @@ function explanationOf({ verdict, variants }: Comparison): string {
   if (verdict !== "no evidence") return `${named.join(", ")}: beyond what chance explains.`;
   const widths = variants.flatMap(({ ratio }) => (ratio === null ? [] : [ratio.high / ratio.estimate - 1]));
   if (widths.length === 0) return "There are no two rates to compare.";
-  return `A change of more than ${(100 * Math.max(...widths)).toFixed(1)} % of any variant would have been seen.`;
+  const which = widths.length === variants.length ? "of any variant" : "of a variant with two rates";
+  return `A change of more than ${(100 * Math.max(...widths)).toFixed(1)} % ${which} would have been seen.`;
+}
+
+function causeText(cause: string): string {
+  return cause === "none" ? "without a known limit" : cause;
 }
 
 function verdictOf({ verdict, remark }: VariantComparison): string {
@@ -70,7 +75,7 @@ function verdictOf({ verdict, remark }: VariantComparison): string {
 }
 
 function rateOf(rate: number | null): string {
-  return rate === null ? "none" : formatRate(rate);
+  return rate === null ? "–" : formatRate(rate);
 }
 
 function changeOf({ ratio }: VariantComparison): [string, string] {
