@@ -1,5 +1,6 @@
 /** The report's lower part: how to use the winner, how the number is made, where it comes from. */
 import { explorationText } from "./exploration-text";
+import { autoscaleTarget } from "../decision/decide";
 import { pulumiCommands, stackYaml, variantSetting } from "../decision/stack-settings";
 import { clocksText, devicesText, powerLimitText } from "../results/gpu-facts";
 import type { Manifest } from "../results/manifest";
@@ -14,12 +15,22 @@ export function renderApply(result: Result): Html | null {
   const winner = recommendedVariant(result);
   if (!winner) return null;
   const settings = { variant: variantSetting(winner) };
+  const autoscale = autoscaleTarget(winner);
   const commands = pulumiCommands(settings);
   const yaml = stackYaml(result.project.name, settings);
   return html`<section aria-labelledby="apply">
     <h2 id="apply">Apply it</h2>
     <p>In the stack's folder; <code>pulumi up</code> shows what changes before it does anything.</p>
     <div class="two">${codeBlock("Commands", commands)} ${codeBlock("Or in Pulumi.<stack>.yaml", yaml)}</div>
+    <p class="small">
+      How many replicas a load takes, with one to spare, and what they cost:
+      <code>npm run decide -- RESULTS-FOLDER --for REQUESTS-PER-SECOND</code>.
+      ${
+        autoscale &&
+        html`An autoscaler should add one at ${formatRate(autoscale.ratePerS)} requests/s per replica
+        (${autoscale.reason}).`
+      }
+    </p>
   </section>`;
 }
 
@@ -224,7 +235,8 @@ export function renderFacts(result: Result, manifest: Manifest | null): Html {
     }
     <p class="small">
       Beside this file: <code>result.json</code> (for programs), <code>points.jsonl</code> (every trial),
-      <code>manifest.json</code> (to run it again).
+      <code>manifest.json</code> (to run it
+      again)${recommendedVariant(result) && html`, <code>recommendation.yaml</code> (the winner as stack configuration)`}.
     </p>
   </section>`;
 }

@@ -91,7 +91,7 @@ export function renderAnswer(result: Result): Html {
         ${
           diagnosis.nextMove &&
           html`<dt>Next move</dt>
-            <dd>${sentence(diagnosis.nextMove.change)} ${nextMovePrediction(winner)}</dd>`
+            <dd>${capitalised(diagnosis.nextMove.change)}: ${nextMovePrediction(winner)}</dd>`
         }
       </dl>
     </div>
@@ -199,7 +199,12 @@ export function nextMovePrediction(variant: ResultVariant): Html | null {
   >`;
 }
 
+/** A text that begins a line. */
+export function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function sentence(text: string): string {
-  const capital = text.charAt(0).toUpperCase() + text.slice(1);
+  const capital = capitalised(text);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
 }

@@ -12,7 +12,7 @@ import {
   keepUnits,
   plain,
 } from "./format";
-import { causePill, nextMovePrediction } from "./headline";
+import { capitalised, causePill, nextMovePrediction } from "./headline";
 import { html, type Fragment, type Html } from "./html";
 import type { VariantSeries } from "./series";
 import { standAloneText } from "./stand-alone-text";
@@ -62,7 +62,10 @@ function renderFacts({ processor }: Result, variant: ResultVariant): Html {
     ["Settings", settingsText(variant, true)],
     ["Model alone", keepUnits(standAloneText(variant))],
     ...variant.assumptions.map((sentence): [string, Fragment] => ["Assumption", keepUnits(sentence)]),
-    ...Object.entries(diagnosis.evidence),
+    ...Object.entries(diagnosis.evidence).map(([name, figure]): [string, Fragment] => [
+      capitalised(name),
+      figure,
+    ]),
     ...(diagnosis.nextMove
       ? [
           ["Next move", html`${diagnosis.nextMove.change}: ${nextMovePrediction(variant)}`] satisfies [

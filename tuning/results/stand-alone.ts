@@ -37,7 +37,7 @@ export function withStandAlone(
   const own =
     standAlone.basis === "measured" ? "the artefact does alone" : "the simulated GPU phase would pass alone";
   const sentence =
-    `Served is ${percent(share)} of what ${own} (${Math.round(standAlone.imagesPerS)} images/s at batch ${standAlone.batchSize}), and the ` +
+    `Served is ${percent(share)} of what ${own} (${Math.round(standAlone.imagesPerS).toLocaleString("en-US")} images/s at batch ${standAlone.batchSize}), and the ` +
     `GPU is idle for ${percent(1 - gpuBusy)} of the time: most of what is missing is lost outside the model, not in the conversion.`;
   return { ...diagnosis, summary: `${diagnosis.summary} ${sentence}` };
 }

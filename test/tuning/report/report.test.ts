@@ -57,6 +57,32 @@ const fixedTexts = new Set([
 describe("the page", () => {
   const text = textOf(page);
 
+  it("says what is known of the GPUs, and what is not", () => {
+    const device = { uuid: "GPU-1", name: null, powerLimitW: 70, clocksMHz: null };
+    const gpu = {
+      devices: [device],
+      driver: null,
+      machineImage: "COS 117",
+      notKnown: "Triton does not tell them",
+    };
+    const known = textOf(renderReport(full, { ...manifest, gpu }));
+    expect(known).toContain("GPU power limit 70 W Servers' machines COS 117");
+    expect(known).toContain("GPU driver, clocks not known: Triton does not tell them");
+    expect(text).not.toContain("GPU driver");
+  });
+
+  it("says how a server became warm, and that it did not", () => {
+    const warmUp = { seconds: 75, windows: 4, firstP95Ms: 60_000, lastP95Ms: 31, settled: true };
+    const watched = textOf(
+      renderReport(buildResult(outcomes, { ...context, warmUpOf: () => warmUp }), manifest),
+    );
+    expect(watched).toContain(
+      "Warm-up settled after 1 min 15 s of short loads (p95 60,000 ms at first, 31.0 ms at last)",
+    );
+    const cold = buildResult(outcomes, { ...context, warmUpOf: () => ({ ...warmUp, settled: false }) });
+    expect(cold.variants[0]!.note).toMatch(/did not settle within 75 s/);
+  });
+
   it("says what the sweep cost, only where machines are paid for by the hour", () => {
     expect(text).toContain("cost $0.12");
     expect(text).toContain("$0.12 of $5.00 allowed, at $1.28 an hour for all machines");
@@ -101,6 +127,9 @@ describe("the page", () => {
 
   it("tells how to apply the winner, how the number is made and where it comes from", () => {
     expect(text).toContain("pulumi config set variant tftrt_int8_bs16_count4 pulumi up");
+    expect(text).toContain(
+      "An autoscaler should add one at 1,819 requests/s per replica (80 % of the SLO rate",
+    );
     expect(text).toContain("batch means");
     expect(text).toContain("nearest rank");
     expect(text).toContain(manifest.host.cpuModel);

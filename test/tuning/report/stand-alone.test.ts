@@ -65,7 +65,7 @@ describe("speeds that conversions measured", () => {
     const idle = of("tftrt_fp16");
     expect(idle.gpuBusy).toBeLessThan(0.6);
     expect(idle.diagnosis.summary).toMatch(
-      /while the GPU waits\. Served is 39 % of what the artefact does alone \(2602 images\/s at batch 64\), and the GPU is idle for \d\d % of the time: most of what is missing is lost outside the model, not in the conversion\.$/,
+      /while the GPU waits\. Served is 39 % of what the artefact does alone \(2,602 images\/s at batch 64\), and the GPU is idle for \d\d % of the time: most of what is missing is lost outside the model, not in the conversion\.$/,
     );
     // Neither a high share, nor a missing one, nor a model at its limit gets the sentence.
     for (const name of ["tftrt_int8_bs16_count4", "tftrt_int8", "original"])
