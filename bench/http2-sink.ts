@@ -1,24 +1,62 @@
-/** A node:http2 server that swallows gRPC requests and answers at once; a process of its own for bench/transports.ts. Prints its port. */
+/**
+ * A node:http2 server that swallows inference requests and answers each with the same small tensor at once; a process of its own for the load
+ * benches. Prints its port. It says enough about its model for clients that ask first.
+ */
 import * as http2 from "node:http2";
 import type { AddressInfo } from "node:net";
+import { inferenceService, type InferenceService } from "../kserve/load-protos";
+import { encodeInferResponse } from "../kserve/wire";
+import { request } from "./load-work";
 
 const head = { ":status": 200, "content-type": "application/grpc" };
-/** A prefixed message of three bytes. */
-const reply = Buffer.from([0, 0, 0, 0, 3, 1, 2, 3]);
+const { modelName: name, inputName, datatype, shape, outputName } = request;
+const outputs = [{ name: outputName, datatype, shape: [1, 1] }];
+const service = inferenceService();
+
+function prefixed(message: Buffer): Buffer {
+  const prefix = Buffer.alloc(5);
+  prefix.writeUInt32BE(message.length, 1);
+  return Buffer.concat([prefix, message]);
+}
+
+const inferReply = prefixed(
+  encodeInferResponse({
+    modelName: name,
+    modelVersion: "1",
+    outputs: outputs.map((output) => ({ ...output, raw: Buffer.alloc(4) })),
+  }),
+);
+const otherReplies = new Map<string, Buffer>(
+  Object.entries({
+    ServerLive: service.ServerLive.responseSerialize({ live: true }),
+    ServerReady: service.ServerReady.responseSerialize({ ready: true }),
+    ModelReady: service.ModelReady.responseSerialize({ ready: true }),
+    ServerMetadata: service.ServerMetadata.responseSerialize({ name: "sink", version: "1", extensions: [] }),
+    ModelMetadata: service.ModelMetadata.responseSerialize({
+      ...{ name, versions: ["1"], platform: "sink" },
+      ...{ inputs: [{ name: inputName, datatype, shape: [...shape] }], outputs },
+    }),
+    ModelConfig: service.ModelConfig.responseSerialize({ config: { name } }),
+    ModelStatistics: service.ModelStatistics.responseSerialize({ model_stats: [] }),
+  } satisfies Partial<Record<keyof InferenceService, Buffer>>).map(([method, message]) => [
+    `/inference.GRPCInferenceService/${method}`,
+    prefixed(message),
+  ]),
+);
 
 const server = http2.createServer({
   settings: { initialWindowSize: 8 << 20, maxConcurrentStreams: 1000 },
   maxSessionMemory: 1000,
 });
 server.on("session", (session) => session.setLocalWindowSize(64 << 20));
-server.on("stream", (stream) => {
+server.on("stream", (stream, headers) => {
   stream.on("error", () => undefined);
   stream.resume();
   stream.on("end", () => {
     if (stream.destroyed) return;
     stream.respond(head, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    stream.end(reply);
+    stream.end(otherReplies.get(headers[":path"] ?? "") ?? inferReply);
   });
 });
 server.listen(0, "127.0.0.1", () => process.stdout.write(`${(server.address() as AddressInfo).port}\n`));
