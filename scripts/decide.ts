@@ -55,10 +55,7 @@ function decide(options: DecideOptions): ExitCode {
 }
 
 /** Of the machine that was named, or that the sweep was measured on, or of the stack's default. @throws PricesError */
-function priceFor(
-  { price }: Result,
-  machine: Machine | null,
-): { usdPerReplicaHour: number; words: string } {
+function priceFor({ price }: Result, machine: Machine | null): { usdPerReplicaHour: number; words: string } {
   if (machine === null && price !== null)
     return { ...price, words: `Prices of ${price.asOf}, of the machine that the sweep measured.` };
   const prices = loadPrices();

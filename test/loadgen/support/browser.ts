@@ -65,7 +65,7 @@ export class Browser {
     const gone = new Promise((resolve) => this.child.once("exit", resolve));
     this.child.kill("SIGKILL");
     await gone;
-    rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.profile, { recursive: true, force: true, maxRetries: 20 });
   }
 
   private send(method: string, params: object = {}, sessionId?: string): Promise<Record<string, unknown>> {
