@@ -16,7 +16,7 @@ export const intervalLevel = 0.95;
 /** Level of the one-sided bound that is the operating rate. */
 export const operatingLevel = 0.99;
 /** Chance error of a simulated knee, relative, at least: a few seeds may agree by chance. */
-const simulationError = 0.002;
+const simulationError = 0.003;
 
 /** The knee with its uncertainty, in the search's own unit (requests/s or users). */
 export interface KneeInterval {

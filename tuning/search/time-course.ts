@@ -6,7 +6,7 @@
 import type { SimulationResult } from "../../serving-model/window-stats";
 import type { LoadResult } from "../../loadgen/load-spec";
 
-/** Sums over the seconds of a trial; of several trials they add up. */
+/** Sums over the seconds of a trial. */
 export interface TimeCourse {
   /** Of squared ln(measured / modelled mean response time). */
   readonly residuals: number;
@@ -46,15 +46,25 @@ export function compareCourses(
   return sensitivity > 0 ? { residuals, sensitivity } : null;
 }
 
+/** No server's speed wobbles by more (ln): it changed during the trial. */
+const mostWobble = 0.1;
+/** Nor is a trial that much wilder than the middle one of at least three a sample of the same wobble. */
+const mostOverMedian = 3;
+
 /**
  * Standard deviation (ln) of the server's speed from second to second: what its seconds deviate by, over how much they react to the speed
- * (least squares through the origin). 0 when no trial can tell.
+ * (least squares through the origin, over all trials). One trial in which the server throttled does not make it a wild one. 0 when no
+ * trial can tell.
  */
 export function wobbleOf(courses: readonly (TimeCourse | null)[]): number {
-  let [residuals, sensitivity] = [0, 0];
-  for (const course of courses) {
-    residuals += course?.residuals ?? 0;
-    sensitivity += course?.sensitivity ?? 0;
+  const told = courses.filter((course) => course !== null);
+  const wobbles = told.map(({ residuals, sensitivity }) => Math.sqrt(residuals / sensitivity));
+  const median = [...wobbles].sort((a, b) => a - b)[Math.floor(told.length / 2)];
+  const most = told.length < 3 ? mostWobble : Math.min(mostWobble, mostOverMedian * median!);
+  let [squares, sensitivities] = [0, 0];
+  for (const [i, { sensitivity }] of told.entries()) {
+    squares += sensitivity * Math.min(most, wobbles[i]!) ** 2;
+    sensitivities += sensitivity;
   }
-  return sensitivity > 0 ? Math.sqrt(residuals / sensitivity) : 0;
+  return sensitivities > 0 ? Math.sqrt(squares / sensitivities) : 0;
 }

@@ -92,6 +92,18 @@ describe("the wobble of several trials", () => {
     );
   });
 
+  it("is hardly touched by one trial in which the server became another one", () => {
+    const of = (wobble: number, sensitivity: number) => ({
+      residuals: wobble ** 2 * sensitivity,
+      sensitivity,
+    });
+    const calm = [of(0.004, 100), of(0.005, 100), of(0.006, 100)];
+    expect(wobbleOf([...calm, of(0.8, 5000)])).toBeLessThan(0.02);
+    expect(wobbleOf([of(0.8, 5000)])).toBeLessThanOrEqual(0.1);
+    // Trials that differ as those of one server do are all taken as they are.
+    expect(wobbleOf([of(0.01, 1), of(0.02, 1), of(0.03, 1)])).toBeCloseTo(Math.sqrt(14 / 3) / 100, 9);
+  });
+
   it("is 0 where no trial can tell", () => {
     expect(wobbleOf([])).toBe(0);
     expect(wobbleOf([null, null])).toBe(0);
