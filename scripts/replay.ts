@@ -8,6 +8,7 @@ import { formatRate } from "../tuning/report/format";
 import { readManifest, type Manifest } from "../tuning/results/manifest";
 import { pointLogFileName, readPointLog } from "../tuning/results/point-log";
 import { replayRecorded } from "../tuning/results/replay-recorded";
+import type { Result } from "../tuning/results/result-schema";
 import { ResultsError } from "../tuning/results/results-error";
 import { readResult, runName } from "../tuning/results/results-folder";
 import { circumstancesOf } from "./circumstances";
@@ -34,16 +35,18 @@ const command = new Command("replay")
   .option("--out <DIR>", "results folder of the repetition (default: results/<start time>)");
 
 runThinCommand(command, async ([folder], { recorded, out }: Options) => {
+  // Before anything is measured: what it is compared with is there.
+  const before = readResult(folder!);
   const manifest = readManifest(folder!);
   if (manifest === null)
     throw new ResultsError("invalid", `${folder} has no manifest.json: there is nothing to repeat it from`);
   return recorded
-    ? judgeAgain(folder!, manifest)
-    : measureAgain(folder!, manifest, out ?? join("results", runName(new Date())));
+    ? judgeAgain(folder!, before, manifest)
+    : measureAgain(before, manifest, out ?? join("results", runName(new Date())));
 });
 
-function judgeAgain(folder: string, manifest: Manifest): ExitCode {
-  const before = new Map(readResult(folder).variants.map((variant) => [variant.name, variant]));
+function judgeAgain(folder: string, result: Result, manifest: Manifest): ExitCode {
+  const before = new Map(result.variants.map((variant) => [variant.name, variant]));
   const { records } = readPointLog(join(folder, pointLogFileName));
   let different = 0;
   for (const { name, outcome, missing } of replayRecorded(manifest, records)) {
@@ -75,7 +78,7 @@ function rateOf(rate: number | null): string {
 }
 
 /** By the tune command itself, so that everything is as it was. */
-async function measureAgain(folder: string, manifest: Manifest, out: string): Promise<ExitCode> {
+async function measureAgain(before: Result, manifest: Manifest, out: string): Promise<ExitCode> {
   const words = [...wordsToRepeat(manifest), "--out", out];
   process.stderr.write(`npm run tune -- ${words.join(" ")}\n`);
   const child = spawn(process.execPath, [...process.execArgv, join(__dirname, "tune.ts"), ...words], {
@@ -87,7 +90,7 @@ async function measureAgain(folder: string, manifest: Manifest, out: string): Pr
   });
   const answered: readonly number[] = [exitCodes.ok, exitCodes.sloNeverHeld, exitCodes.goalMissed];
   if (!answered.includes(code)) return code as ExitCode;
-  const comparison = compareResults(readResult(folder), readResult(out));
+  const comparison = compareResults(before, readResult(out));
   process.stdout.write(`\n${renderComparison(comparison, circumstancesOf(manifest, readManifest(out)))}`);
   return compareExitCode(comparison.verdict, false);
 }

@@ -68,6 +68,11 @@ it.each<[string, string, RegExp]>([
     "nowhere --stack dev",
     /^verify: nowhere\/result\.json does not exist: there is no folder nowhere; name one of results\/\n$/,
   ],
+  [
+    "replay",
+    "nowhere",
+    /^replay: nowhere\/result\.json does not exist: there is no folder nowhere; name one of results\/\n$/,
+  ],
   ["compare", "nowhere", /^compare: missing required argument 'AFTER'\. See --help\.\n$/],
 ])("%s %s", async (command, words, message) => {
   expect(await refused(command, words.split(" ").filter(Boolean))).toMatch(message);
