@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { Flag, frame, FrameType, SettingId, settingsPayload, uint32 } from "../../http2/frames";
+import type { LoadProfile } from "../../loadgen/load-profile";
 import { startLocalCluster, type LocalCluster } from "../../loadgen/local-cluster";
 import { LeanTransport } from "../../loadgen/transport-lean/lean-transport";
 import { InferServer } from "./support/infer-server";
@@ -52,6 +53,38 @@ it("333/s for 10 s are 3,330 requests, planned, sent and answered (node#26578)",
   expect(intervals.map(({ planned }) => planned)).toEqual(new Array(10).fill(333));
   expect(server.requests - before).toBeGreaterThanOrEqual(3330);
 });
+
+it("the stop rule ends every kind of load, in the worker too", async () => {
+  const one = await cluster(1);
+  const users = { kind: "users", spawnPerS: 1000 } as const;
+  const shapes: Record<string, LoadProfile> = {
+    constant: { kind: "constant", ratePerS: 50 },
+    poisson: { kind: "poisson", ratePerS: 50 },
+    ramp: { kind: "ramp", fromPerS: 40, toPerS: 4000, overS: 600, arrivals: "poisson" },
+    steps: { kind: "steps", steps: [{ ratePerS: 50, forS: 600 }], arrivals: "constant" },
+    users: { ...users, users: 30, thinkMinS: 0.1, thinkMaxS: 0.2 },
+    concurrency: { ...users, users: 10, thinkMinS: 0, thinkMaxS: 0 },
+    recorded: { kind: "recorded", atS: Array.from({ length: 30_000 }, (_, i) => i / 50) },
+  };
+  server.behaviour.delayMs = 200;
+  for (const [name, shape] of Object.entries(shapes))
+    for (const newConnectionPerRequest of name === "poisson" ? [false, true] : [false]) {
+      const result = await one.run(
+        loadSpec({
+          ...{ addresses: [server.address], imageFolder: images, shape, newConnectionPerRequest },
+          ...{ warmupS: 0, measureS: 600, sloBoundMs: 100, deadlineMs: 5000, checkEvery: 0 },
+          stopWhen: { quantile: 0.95, boundMs: 100, windowS: 1, minSamples: 20 },
+        }),
+      );
+      expect(result.stop?.finding, name).toMatchObject({ lastGood: null });
+      expect(result.stop!.finding!.firstBad.quantileMs, name).toBeGreaterThan(100);
+      // What was sent is what was planned until the stop, not for ten minutes.
+      expect(result.total.planned, name).toBeGreaterThanOrEqual(20);
+      expect(result.total.planned, name).toBeLessThan(3000);
+      expect(result.stop!.atS, name).toBeLessThan(60);
+    }
+  server.behaviour.delayMs = 0;
+}, 120_000);
 
 it("a worker that is frozen is lost by its silence", async () => {
   const load = await cluster(2);
