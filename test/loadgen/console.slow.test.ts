@@ -172,6 +172,15 @@ describe("the console", () => {
     await page.until(`document.getElementById("status").textContent.includes("poisson 60/s")`);
     await page.until(shown);
     expect(await page.read(`document.getElementById("stop").disabled`)).toBe(false);
+    // A change starts from what runs.
+    expect(
+      await page.read(
+        `["kind", "rate", "bound", "duration"].map((name) => document.getElementById("load-form").elements.namedItem(name).value)`,
+      ),
+    ).toEqual(["poisson", "60", "5000", "300"]);
+    expect(
+      await page.read(`document.getElementById("load-form").elements.namedItem("stopRule").checked`),
+    ).toBe(false);
   });
 
   it("on a phone and in the dark nothing sticks out, and charts follow the scheme", async () => {

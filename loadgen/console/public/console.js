@@ -2,7 +2,7 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const charts = LoadCharts.create(byId("charts"));
-  const state = { workers: [], runs: [], seconds: [], shownId: null, token: null };
+  const state = { workers: [], runs: [], seconds: [], shownId: null, token: null, isFormFilled: false };
 
   /** The token comes behind # of the address, which no server ever sees, or by hand; it stays until the tab is closed. */
   function takeToken() {
@@ -82,6 +82,11 @@
         !data.runs.some(({ id }) => id === state.shownId)
       )
         showRun(last ?? null, data.seconds);
+      // Only when the page opens: later the form is its user's.
+      const current = state.isFormFilled ? undefined : running();
+      if (current !== undefined)
+        LoadForm.show(current.spec, current.changes.at(-1)?.shape ?? current.spec.shape);
+      state.isFormFilled = true;
       renderRuns();
       renderWorkers();
     } else if (event === "second") {

@@ -66,7 +66,51 @@ const LoadForm = (() => {
     };
   }
 
+  /** The fields of a shape by their names; null for one that the form cannot make, as a recording. */
+  function fieldsOf(shape) {
+    switch (shape.kind) {
+      case "users":
+        return shape.thinkMaxS === 0
+          ? { kind: "concurrency", concurrency: shape.users }
+          : {
+              kind: "users",
+              users: shape.users,
+              spawn: shape.spawnPerS,
+              thinkMin: shape.thinkMinS,
+              thinkMax: shape.thinkMaxS,
+            };
+      case "ramp":
+        return { kind: "ramp", from: shape.fromPerS, to: shape.toPerS, over: shape.overS };
+      case "steps":
+        return {
+          kind: "steps",
+          steps: shape.steps.map(({ ratePerS, forS }) => `${ratePerS}x${forS}s`).join(", "),
+        };
+      case "constant":
+      case "poisson":
+        return { kind: shape.kind, rate: shape.ratePerS };
+      default:
+        return null;
+    }
+  }
+
+  /** Puts a load into the form, so that "Change load" starts from what runs and not from what the page came with. */
+  function show(spec, shape) {
+    const values = {
+      ...fieldsOf(shape),
+      percentile: +(100 * (spec.sloQuantile ?? 0.95)).toFixed(3),
+      bound: spec.sloBoundMs,
+      warmup: spec.warmupS,
+      duration: spec.measureS,
+      ...(spec.stopWhen === undefined ? {} : { window: spec.stopWhen.windowS }),
+    };
+    for (const [name, value] of Object.entries(values)) field(name).value = String(value);
+    field("stopRule").checked = spec.stopWhen !== undefined;
+    field("fresh").checked = spec.newConnectionPerRequest === true;
+    showKind();
+  }
+
   for (const radio of form.querySelectorAll("[name=kind]")) radio.addEventListener("change", showKind);
   showKind();
-  return { shape, request, isValid: () => form.reportValidity() };
+  return { shape, request, show, isValid: () => form.reportValidity() };
 })();
