@@ -29,9 +29,12 @@ export class RepositoryControl implements ServerControl {
   private readonly clients: readonly KserveClient[];
   /** What every replica served before the first variant: configuration by model name. */
   private before: readonly ReadonlyMap<string, ModelConfig>[] | null = null;
+  /** What the replicas' repositories say of a model, by replica and model: only loading it shows that, which may take minutes. */
+  private readonly written = new Map<KserveClient, Map<string, ModelConfig>>();
 
   constructor(private readonly options: RepositoryControlOptions) {
     this.clients = options.addresses.map((address) => new KserveClient(address));
+    for (const client of this.clients) this.written.set(client, new Map());
   }
 
   async serve(variant: Variant, signal?: AbortSignal): Promise<string> {
@@ -103,18 +106,36 @@ export class RepositoryControl implements ServerControl {
     variant: Variant,
     signal: AbortSignal | undefined,
   ): Promise<void> {
+    const written = this.written.get(client)!;
+    const known = written.get(modelName);
+    if (known !== undefined && configDifferences(known, variant).length > 0) {
+      const differences = await this.loadOverride(client, modelName, known, variant, signal);
+      if (differences.length === 0) return;
+    }
     await client.repositoryLoad(modelName, undefined, { signal });
     await this.waitUntilReady(client, modelName, signal);
     const config = await client.modelConfig(modelName);
+    written.set(modelName, config);
     if (configDifferences(config, variant).length === 0) return;
-    await client.repositoryLoad(modelName, overrideFor(config, variant), { signal });
-    await this.waitUntilReady(client, modelName, signal);
-    const differences = configDifferences(await client.modelConfig(modelName), variant);
+    const differences = await this.loadOverride(client, modelName, config, variant, signal);
     if (differences.length === 0) return;
     throw new Error(
       `${client.address} serves ${variant.name} with other settings than asked for: ${differences.join("; ")}. ` +
         `Upload the variant's config.pbtxt.`,
     );
+  }
+
+  /** Loads the model with the variant's settings in place of those of `config`. @returns what is served otherwise all the same */
+  private async loadOverride(
+    client: KserveClient,
+    modelName: string,
+    config: ModelConfig,
+    variant: Variant,
+    signal: AbortSignal | undefined,
+  ): Promise<string[]> {
+    await client.repositoryLoad(modelName, overrideFor(config, variant), { signal });
+    await this.waitUntilReady(client, modelName, signal);
+    return configDifferences(await client.modelConfig(modelName), variant);
   }
 
   private async waitUntilReady(client: KserveClient, name: string, signal?: AbortSignal): Promise<void> {

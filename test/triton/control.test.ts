@@ -72,6 +72,9 @@ describe("server control on a real Triton", () => {
       expect(inForce.output[0]!.label_filename).toBe(expected.output[0]!.label_filename);
       expect(Object.keys(inForce.model_warmup)).toHaveLength(2);
     }
+    // What the repository says is read once; engines and graphs take too long to be loaded for it again and again.
+    const loads = (): number => server.server.log.match(/successfully loaded/g)?.length ?? 0;
+    await expect.poll(loads).toBe(1 + wanted.length);
     await control.restore();
     expect(await loadedOn(server)).toEqual([]);
     await server.client.repositoryLoad(base.artefact.name);
