@@ -2,11 +2,13 @@
  * Host and GPU phase from the server's own times: computeInput and computeOutput are host phase; computeInfer = perBatch + perImage x b is
  * GPU phase where no other execution can hold the GPU (one instance, or one batch in flight); GPU busy time over executions gives the
  * same for any load. b is the batch a request is in. A backend that works between input and output itself (Python) shows in GPU gauges
- * that stay far below computeInfer: the GPU phase then follows from the gauges, and the rest of computeInfer is host phase.
+ * that stay far below computeInfer: the GPU phase then follows from the gauges, and the rest of computeInfer, less the wait for the GPU, is
+ * host phase.
  */
 import { hostMsOf, type ServiceLaw } from "../../serving-model/service-law";
 import { type Equation, type Line, line, relative, slopeThroughOrigin } from "./least-squares";
 import type { Observation } from "./observation";
+import { finiteSourceWaitMs } from "./finite-source";
 
 export interface Phases {
   readonly law: Omit<ServiceLaw, "ingressRequestsPerS">;
@@ -22,8 +24,15 @@ const gaugeTrustS = 4;
 const leastGauge = 0.01;
 /** Below this an execution hardly waits for the GPU. */
 const idleGauge = 0.6;
+/** From here on waiting for the GPU explains nearly any time of an execution. */
+const halfIdleGauge = 0.85;
 /** GPU time over wall time, from which on the estimate contradicts itself: its inverse. */
 const possible = 0.93;
+/**
+ * Waits are shorter than those by exponential phases by about the mean of the phases' squared coefficients of variation (Kingman); phases on
+ * a GPU server vary by a half or less.
+ */
+const usualVariability = 0.25;
 /** Share of computeInfer beyond the gauges' GPU time from which on it is more than their error. */
 const hiddenShare = 0.35;
 
@@ -71,9 +80,10 @@ interface GpuPhase {
 function gpuPhaseOf(seen: readonly PhasedObservation[]): GpuPhase {
   const gauged = seen.flatMap(gaugeEquation);
   const trusted = gauged.filter(({ weight }) => weight >= 0.5);
-  const unmixed = seen.filter((one) => runsAlone(one) || isIdle(one));
+  const telling = seen.filter((one) => runsAlone(one) || isIdle(one) || isHalfIdle(one));
   const ofGauges = line(trusted);
-  const shares = unmixed.map((one) => restOf(one, ofGauges) / one.inferMs);
+  // As if phases varied at random, which explains most by waiting.
+  const shares = telling.map((one) => restOf(one, ofGauges, 1) / one.inferMs);
   const mean = shares.reduce((sum, share) => sum + share, 0) / shares.length;
   if (trusted.length > 0 && mean > hiddenShare) {
     const note = "The GPU works for a part of the execution only: the rest of it is counted as host time.";
@@ -116,14 +126,29 @@ function at({ perBatch, perImage }: Line, batch: number): number {
   return perBatch + perImage * batch;
 }
 
-/** What of computeInfer is not GPU phase, milliseconds. */
-function restOf({ requestBatch, inferMs }: PhasedObservation, gpu: Line): number {
-  return Math.max(0, inferMs - at(gpu, requestBatch));
+/** What of computeInfer is neither GPU phase nor the wait for it, milliseconds. */
+function restOf(seen: PhasedObservation, gpu: Line, variability = usualVariability): number {
+  return Math.max(0, seen.inferMs - at(gpu, seen.requestBatch) - variability * waitOf(seen, gpu));
+}
+
+/** How long an execution waits for the GPU while other instances use it, milliseconds, if phases varied at random. */
+function waitOf(seen: PhasedObservation, gpu: Line): number {
+  if (runsAlone(seen) || isIdle(seen)) return 0;
+  const { meanBatch, throughputPerS, inputMs, inferMs, outputMs, variant } = seen;
+  const perMs = throughputPerS / meanBatch / 1000;
+  const busy = Math.round(perMs * (inputMs + inferMs + (outputMs ?? 0)));
+  const gpuMs = at(gpu, meanBatch);
+  return finiteSourceWaitMs(Math.min(busy, variant.instanceCount), gpuMs, perMs * gpuMs);
 }
 
 /** The GPU is idle enough that executions hardly wait for it, by a gauge that can be trusted. */
 function isIdle({ gpuBusy, measureS }: PhasedObservation): boolean {
   return gpuBusy !== null && gpuBusy >= leastGauge && gpuBusy < idleGauge && measureS >= gaugeTrustS;
+}
+
+/** A gauge that can be trusted says that the GPU has time left, whatever the executions wait for. */
+function isHalfIdle({ gpuBusy, measureS }: PhasedObservation): boolean {
+  return gpuBusy !== null && gpuBusy >= leastGauge && gpuBusy < halfIdleGauge && measureS >= gaugeTrustS;
 }
 
 /** An observation with the server's own times. */

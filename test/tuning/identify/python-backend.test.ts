@@ -1,9 +1,11 @@
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { catalogue } from "../../../model-repo/catalogue";
 import { hostMsOf } from "../../../serving-model/service-law";
 import { capacityPerS } from "../../../serving-model/truth";
 import { identify } from "../../../tuning/identify/identify";
-import type { Observation } from "../../../tuning/identify/observation";
+import { observationOf, type Observation } from "../../../tuning/identify/observation";
+import { readPointLog } from "../../../tuning/results/point-log";
 import recorded from "./fixtures/python-backend.json";
 
 type Name = keyof typeof recorded.settings;
@@ -45,5 +47,33 @@ describe("a backend that works on the host between input and output, as recorded
     expect(notes.join(" ")).toMatch(/counted as host time/);
     const batch = recorded.settings[name].maxBatchSize;
     expect(hostMsOf(law, batch)).toBeGreaterThan(2 * (law.gpuMsPerBatch + law.gpuMsPerImage * batch));
+  });
+});
+
+describe("instances that share a GPU without waiting for a batch, as recorded on a real one", () => {
+  const evidence = join(__dirname, "../../../docs/evidence/h200/two-gpus");
+  const trials = ["explore", "explore20"].flatMap(
+    (part) => readPointLog(join(evidence, part, "points.jsonl")).records,
+  );
+  const seen = trials.flatMap(({ spec, result }) => observationOf(spec, result) ?? []);
+
+  it.each([
+    ["fp16_in8_max64_count3_delay0ms", 0.56],
+    ["fp16_in8_max64_count6_delay0ms", 0.74],
+    ["fp16_in8_max32_count4_delay0ms", 0.64],
+  ])("%s: a GPU that is %d busy at saturation leaves the limit to the host", (name, gpuBusy) => {
+    const own = seen.filter(({ variant }) => variant.name === name);
+    const { law, notes } = identify(own)!;
+    expect(notes.join(" ")).toMatch(/counted as host time/);
+    const [{ variant }] = own as [Observation];
+    const most = Math.max(...own.map(({ throughputPerS }) => throughputPerS));
+    const capacity = capacityPerS({ ...variant, dynamicBatching: true, law });
+    expect(capacity / most).toBeGreaterThan(0.85);
+    expect(capacity / most).toBeLessThan(1.15);
+    // The GPU's own part, as its gauge shows it.
+    const batch = variant.maxBatchSize;
+    const busy = ((law.gpuMsPerBatch + law.gpuMsPerImage * batch) * most) / batch / 1000;
+    expect(busy).toBeGreaterThan(gpuBusy * 0.85);
+    expect(busy).toBeLessThan(gpuBusy * 1.25);
   });
 });
