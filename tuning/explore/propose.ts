@@ -57,33 +57,47 @@ export function propose(measured: readonly Measured[], context: ProposalContext)
   )
     .filter((candidate) => !measured.some(({ variant }) => sameConfiguration(variant, candidate)))
     .flatMap((variant) => {
-      const system = systemOf(variant, fitted, context.facts);
-      return system === null ? [] : [{ variant, system, capacity: capacityPerS(system.server) }];
+      const systems = systemsOf(variant, fitted, context.facts);
+      const capacity = Math.min(...systems.map(({ server }) => capacityPerS(server)));
+      return systems.length === 0 ? [] : [{ variant, systems, capacity }];
     })
     .sort((a, b) => b.capacity - a.capacity || effortOf(a.variant) - effortOf(b.variant));
   let best: Proposal["best"] = null;
   let simulated = 0;
-  for (const { variant, system, capacity } of candidates) {
+  for (const { variant, systems, capacity } of candidates) {
     const least = best === null ? highest * worthwhile : best.predictedSloRate * (1 + same);
     if (capacity <= least) break;
-    const knee = kneeOf(system, context.mode, context.slo, comparingEffort, least);
+    const ratePerS = leastKnee(systems, context, least);
     simulated++;
-    if (knee !== null && knee.ratePerS > least) best = { variant, predictedSloRate: knee.ratePerS };
+    if (ratePerS > least) best = { variant, predictedSloRate: ratePerS };
   }
   const reason = `Of ${candidates.length} other configurations none is predicted to beat the best measured one by ${Math.round(100 * (worthwhile - 1))} %.`;
   return { best, simulated, reason };
 }
 
-/** The model of a configuration: the law of the measured one of its artefact that is nearest to it. */
-function systemOf(variant: Variant, fitted: readonly Measured[], facts: SystemFacts): ModelledSystem | null {
+/**
+ * What all the models of a configuration let it hold, requests/s. @param least: below it the rest is not asked
+ */
+function leastKnee(
+  systems: readonly ModelledSystem[],
+  { mode, slo }: ProposalContext,
+  least: number,
+): number {
+  let ratePerS = Infinity;
+  for (const system of systems) {
+    ratePerS = Math.min(ratePerS, kneeOf(system, mode, slo, comparingEffort, least)?.ratePerS ?? 0);
+    if (ratePerS <= least) break;
+  }
+  return ratePerS;
+}
+
+/**
+ * The models of a configuration: by the laws of the measured ones of its artefact, the nearest first. A law that was fitted roughly, or to
+ * a server that another phase limited, knows little about what limits here: the others contradict it then.
+ */
+function systemsOf(variant: Variant, fitted: readonly Measured[], facts: SystemFacts): ModelledSystem[] {
   const relatives = fitted.filter((one) => one.variant.artefact.name === variant.artefact.name);
-  if (relatives.length === 0) return null;
-  const { variant: nearest, outcome } = relatives.reduce((best, one) =>
-    distance(one.variant, variant) < distance(best.variant, variant) ? one : best,
-  );
-  const isOther = variant.instanceCount !== nearest.instanceCount;
-  const crowding = (variant.instanceCount / nearest.instanceCount) ** hostTrend(relatives);
-  const law = withHostPhase(outcome.fittedLaw!, isOther ? crowding * caution : crowding);
+  const trend = hostTrend(relatives);
   // The way into the node is the same for all that send as many bytes.
   const bytes = payloadBytesOf(variant.artefact.input);
   const ingressRequestsPerS = Math.min(
@@ -92,15 +106,17 @@ function systemOf(variant: Variant, fitted: readonly Measured[], facts: SystemFa
       .filter((one) => payloadBytesOf(one.variant.artefact.input) === bytes)
       .map((one) => one.outcome.fittedLaw!.ingressRequestsPerS),
   );
-  return {
-    server: {
-      ...variant,
-      dynamicBatching: true,
-      law: { ...law, ingressRequestsPerS },
-      scheduler: facts.scheduler,
-    },
-    overheadMs: outcome.fittedOverheadMs ?? 0,
-  };
+  return [...relatives]
+    .sort((a, b) => distance(a.variant, variant) - distance(b.variant, variant))
+    .map(({ variant: { instanceCount }, outcome }) => {
+      const crowding = (variant.instanceCount / instanceCount) ** trend;
+      const factor = variant.instanceCount === instanceCount ? crowding : crowding * caution;
+      const law = { ...withHostPhase(outcome.fittedLaw!, factor), ingressRequestsPerS };
+      return {
+        server: { ...variant, dynamicBatching: true, law, scheduler: facts.scheduler },
+        overheadMs: outcome.fittedOverheadMs ?? 0,
+      };
+    });
 }
 
 /**
