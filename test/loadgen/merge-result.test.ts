@@ -16,7 +16,7 @@ function warningsOf(answers: readonly number[]): readonly string[] {
         ...{ address: addresses[i]!, error: undefined },
       });
     }
-  const { warnings, perAddress } = toLoadResult({
+  const { warnings = [], perAddress } = toLoadResult({
     spec: loadSpec({ addresses, imageFolder: "/images" }),
     ...{ measured, healths: [], faults: [], workers: 1, stop: null, changes: [] },
     ...{ measuredFromUnixMs: 0, measuredToUnixMs: 400 },
@@ -25,11 +25,11 @@ function warningsOf(answers: readonly number[]): readonly string[] {
   return warnings;
 }
 
-it.each([
-  ["even", [100, 100, 100], []],
-  ["nearly even", [100, 95, 90], []],
-  ["few requests, where one more is chance", [40, 20, 0], []],
-])("replicas: %s: no warning", (_, answers, warnings) => expect(warningsOf(answers)).toEqual(warnings));
+it.each<[string, readonly number[]]>([
+  ["even", [100, 100, 100]],
+  ["nearly even", [100, 95, 90]],
+  ["few requests, where one more is chance", [40, 20, 0]],
+])("replicas: %s: no warning", (_, answers) => expect(warningsOf(answers)).toEqual([]));
 
 it("a replica that answers much less than the others is named, with both counts; so is one that answers nothing", () => {
   expect(warningsOf([100, 89, 0])).toEqual([
