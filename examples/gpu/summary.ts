@@ -73,7 +73,7 @@ function tableOf(result: Pick<Result, "slo" | "variants">): string {
 
 /** Horizontal bars with their intervals, and what the bare model passes as a line. */
 function picture(bars: readonly VariantResult[], limit: number, limitText: string): string {
-  const [width, left, height] = [760, 190, 30];
+  const [width, left, height] = [760, 230, 30];
   const most = Math.max(limit, ...bars.map(({ sloRate }) => sloRate!.high)) * 1.05;
   const x = (rate: number): number => left + ((width - left - 20) * rate) / most;
   const total = bars.length * height + 60;
