@@ -9,7 +9,7 @@ import { SearchStopped, type SearchStrategy, type SystemFacts } from "../outcome
 import type { Slo, TrialResult, TrialSpec } from "../trial";
 import { bracketOf, contradicts, liesBelowAllTrials, offerableLimit } from "./bracket";
 import type { SearchBudget } from "./budget";
-import { concludeSearch, intervalOf } from "./conclude";
+import { concludeSearch, intervalOf, type KneeInterval } from "./conclude";
 import { type LoadMode, shapeAt } from "./load-axis";
 import { nextProbe } from "./probe";
 import { type Leader, racedOut } from "./race";
@@ -132,20 +132,20 @@ function* approach(state: SearchState): Trials {
       state.kneeTrials.length > 0 && Math.abs(Math.log(value / state.kneeTrials.at(-1)!.value)) < 0.05;
     yield* trial(state, shapeAt(mode, value), located ? "confirm" : "locate", warmupS, measureS);
     state.update();
-    state.racedOut = racedOut(state, state.options.leader ?? null);
-    if (state.racedOut !== null) return;
     const interval = intervalOf(state);
-    if (interval === null) continue;
-    const near = state.kneeTrials.filter(
-      (seen) => Math.abs(Math.log(seen.value / interval.value)) < 0.05,
-    ).length;
-    if (
-      near >= budget.leastTrials &&
-      !state.unsettled &&
-      interval.relativeHalfWidth <= budget.targetHalfWidth
-    )
-      return;
+    if (interval !== null && isNarrow(state, interval)) return;
+    // What would get no more trials anyway is no search that was ended early.
+    const goesOn = tried + 1 < budget.mostTrials && state.affords(warmupS + measureS);
+    state.racedOut = goesOn ? racedOut(state, state.options.leader ?? null) : null;
+    if (state.racedOut !== null) return;
   }
+}
+
+/** Whether enough trials near the knee agree on an interval that is narrow enough. */
+function isNarrow(state: SearchState, { value, relativeHalfWidth }: KneeInterval): boolean {
+  const { budget } = state.options;
+  const near = state.kneeTrials.filter((seen) => Math.abs(Math.log(seen.value / value)) < 0.05).length;
+  return near >= budget.leastTrials && !state.unsettled && relativeHalfWidth <= budget.targetHalfWidth;
 }
 
 /** Where the model contradicts the trials (or there is no model): bisection in log load, judged by the trials alone. */

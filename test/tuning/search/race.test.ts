@@ -38,6 +38,14 @@ describe("a variant that is clearly worse than the leader", () => {
     expect(raced.outcome.diagnosis.cause).toBe(full.outcome.diagnosis.cause);
   });
 
+  it("that would get no more trials anyway is not called given up", () => {
+    const mostTrials = raced.specs.filter(({ purpose }) => purpose !== "probe").length;
+    const leader = { variantName: "faster", atLeastPerS: 1.5 * held.estimate };
+    const { outcome, specs } = search(original, { budget: { ...budget, mostTrials }, leader });
+    expect(specs).toEqual(raced.specs);
+    expect(outcome.racedOut).toBeUndefined();
+  });
+
   it("gets the same trials as without a race until then", () => {
     expect(raced.specs).toEqual(full.specs.slice(0, raced.specs.length));
   });
