@@ -40,7 +40,9 @@ const ofOneSchema = z.looseObject({
 });
 
 const ofAllSchema = z.looseObject({
-  artefacts: z.array(z.looseObject({ name: z.string(), standAloneSpeed: speedsSchema, sha256: z.string().optional() })),
+  artefacts: z.array(
+    z.looseObject({ name: z.string(), standAloneSpeed: speedsSchema, sha256: z.string().optional() }),
+  ),
   machine: machineSchema,
 });
 
