@@ -3,6 +3,7 @@
  * change say nothing about what holds from now on. Pure.
  */
 import type { ErrorModel, PlacedFit } from "./estimate";
+import { wobbleOf } from "./time-course";
 
 /** The trials from `from` on belong together. */
 export interface Change {
@@ -30,10 +31,13 @@ interface Row {
  * not looked for: to take it for as fast as it was on average promises too little, never too much.
  */
 export function lastChange(fits: readonly PlacedFit[], logKnee: number, model: ErrorModel): Change | null {
+  const wobble = wobbleOf(fits.map(({ fit }) => fit.course));
   const rows = fits.map(({ logValue, fit }): Row => {
     const limit = fit.slope <= 0;
     const own = limit ? model.limit ** 2 : model.floor ** 2 + (model.excess / fit.slope) ** 2;
-    return { speed: fit.logSpeed, variance: own + (model.far * (logValue - logKnee)) ** 2, limit };
+    // Trials of a server that varies from second to second differ without a change.
+    const variance = own + (model.far * (logValue - logKnee)) ** 2 + wobble ** 2;
+    return { speed: fit.logSpeed, variance, limit };
   });
   let found: Change | null = null;
   for (let from = 0; ;) {

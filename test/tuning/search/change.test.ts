@@ -30,6 +30,17 @@ describe("a server that changes during the search", () => {
     expect(changeOf([fit(0.1), fit(-0.12), fit(0.08), fit(-0.1), fit(-0.09)])).toBeNull();
   });
 
+  it("is not seen in trials that differ no more than the seconds of each of them do", () => {
+    const wobbling = (wobble: number) =>
+      [0, 0.01, -0.1, -0.09].map((speed) => {
+        const placed = fit(speed);
+        const course = { residuals: wobble ** 2 * 400, sensitivity: 400 };
+        return { ...placed, fit: { ...placed.fit, course } };
+      });
+    expect(changeOf(wobbling(0.001))?.from).toBe(2);
+    expect(changeOf(wobbling(0.05))).toBeNull();
+  });
+
   it("is the last one of several", () => {
     const fits = [0, 0, -0.1, -0.1, -0.25, -0.25].map((speed) => fit(speed));
     expect(changeOf(fits)?.from).toBe(4);
