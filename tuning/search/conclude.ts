@@ -64,7 +64,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   }
   const bracket = bracketOf(state);
   const isWrong = state.overruled || contradicts(state.kneeValue, bracket, state.tolerance);
-  if (isWrong && !limitedByClient(state)) return bracketed(state, bracket, base);
+  if (isWrong && !limitedByClient(state)) return bracketed(state, bracket, base, otherRate);
   if (estimate === null || system === null) return nothing(noRate(state));
   const logSpeed = estimate.logSpeed;
   const at = (speed: number, guess: number): Knee | null =>
@@ -81,6 +81,8 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   const within = endsOf(estimate, intervalLevel, chance, moves);
   const limit = clientLimitOf(state, knee);
   if (limit !== null) return capped(state, knee.ratePerS * Math.exp(within.above), limit, base);
+  if (Math.max(within.below, within.above) > widest && bracket.held > 0)
+    return bracketed(state, bracket, base, anyRate);
   const sloRate: Interval = {
     estimate: knee.ratePerS,
     low: knee.ratePerS * Math.exp(-within.below),
@@ -182,8 +184,20 @@ function capped(state: SearchState, predictedHigh: number, limit: number, base: 
   };
 }
 
+/** A limit that the model leaves open by more than this (ln of the load) either way is better told by the trials alone. */
+const widest = Math.log(2);
+const otherRate =
+  "The service model that was fitted to this server predicts another rate than its trials show";
+const anyRate =
+  "The service model that was fitted to this server leaves its limit open by more than a factor of two";
+
 /** The model did not fit: the answer is what trials showed, with their bracket as the interval, and the cause is what they alone show. */
-function bracketed(state: SearchState, { held, missed }: TrialBracket, base: Base): VariantOutcome {
+function bracketed(
+  state: SearchState,
+  { held, missed }: TrialBracket,
+  base: Base,
+  why: string,
+): VariantOutcome {
   const fittedLaw = null;
   if (held === 0) {
     const note = noRate(state);
@@ -197,9 +211,7 @@ function bracketed(state: SearchState, { held, missed }: TrialBracket, base: Bas
     high: (missed === Infinity ? held : missed) * scale,
     level: intervalLevel,
   };
-  const note =
-    "The service model that was fitted to this server predicts another rate than its trials show, so the figure is the highest rate " +
-    "that held in a trial, and the cause is what the trials alone show.";
+  const note = `${why}, so the figure is the highest rate that held in a trial, and the cause is what the trials alone show.`;
   return {
     ...base,
     sloRate,

@@ -12,18 +12,25 @@ export type KneeMoves = (speed: number) => number;
 
 export const inProportion: KneeMoves = (speed) => Math.abs(speed);
 
-/** Where the SLO would hold at no load at all: a tenth of the estimate stands for that. */
+/** Where the SLO would hold at no load at all, or nothing is known: a tenth of the estimate, and ten times it, stand for that. */
 const lost = Math.log(10);
+
+/** No speed further from the estimate is simulated (ln): an interval that wide says nothing, and a server that fast takes hours. */
+const farthest = Math.log(2);
 
 /** @param kneeAt knee by one and the same simulation at speeds (ln) around the estimate; null: the SLO holds at no load */
 export function movesOf(kneeAt: (speed: number) => Knee | null): KneeMoves {
   const centre = kneeAt(0);
-  return (speed) => {
+  const within = (speed: number): number => {
     const end = kneeAt(speed);
     if (centre === null || end === null) return lost;
     const moved = Math.log(end.value / centre.value) * Math.sign(speed);
     // The bound stays where it is while everything else gets faster: never by less than in proportion.
     return Math.max(moved, Math.abs(speed));
+  };
+  return (speed) => {
+    const near = Math.sign(speed) * Math.min(Math.abs(speed), farthest);
+    return Math.min(lost, within(near) + Math.abs(speed - near));
   };
 }
 

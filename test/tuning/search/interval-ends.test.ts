@@ -27,6 +27,18 @@ describe("the ends of an interval", () => {
     expect(above).toBeCloseTo(1.5 * half, 9);
   });
 
+  it("simulate no server that is more than twice as fast, however wide the interval", () => {
+    const asked: number[] = [];
+    const moves = movesOf((speed) => {
+      asked.push(speed);
+      return knee(1000 * Math.exp(2 * speed));
+    });
+    expect(moves(1)).toBeCloseTo(2 * Math.log(2) + 1 - Math.log(2), 9);
+    expect(moves(12)).toBeCloseTo(Math.log(10), 9);
+    expect(moves(-12)).toBeCloseTo(moves(12), 9);
+    expect(Math.max(...asked.map(Math.abs))).toBeCloseTo(Math.log(2), 9);
+  });
+
   it("never lie nearer than in proportion, and get wider with the level", () => {
     fc.assert(
       fc.property(
