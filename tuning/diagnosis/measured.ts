@@ -3,7 +3,7 @@
  * SLO rate is the limit, and what the others are busy bounds what its relief can give. Pure.
  */
 import type { Variant } from "../../model-repo/variant";
-import { observationOf, type Observation } from "../identify/observation";
+import { gaugeTrustS, observationOf, type Observation } from "../identify/observation";
 import type { Diagnosis, JudgedTrial, NextMove, SystemFacts } from "../outcome";
 import { instancesThatFit } from "./special-causes";
 
@@ -23,8 +23,6 @@ const busyGpu = 0.8;
 const busyInstances = 0.5;
 /** Instances less busy than this hardly meet each other. */
 const calmInstances = 0.3;
-/** GPU gauges of shorter windows are mostly about what was before: Triton refreshes them every 2 s. */
-const gaugeTrustS = 4;
 /** An image that takes this much longer where other instances work, too, is held up by them. */
 const heldUp = 1.3;
 /** Utilisation that can be reached in practice. */

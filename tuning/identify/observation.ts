@@ -23,6 +23,9 @@ export interface Observation {
   readonly gpuBusy: number | null;
 }
 
+/** GPU gauges of shorter windows are mostly about what was before: Triton refreshes them every 2 s. */
+export const gaugeTrustS = 4;
+
 /** A fixed number in flight that comes this near to what may be offered was held back by that, and not always in flight. */
 const heldBack = 0.93;
 

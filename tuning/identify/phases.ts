@@ -7,7 +7,7 @@
  */
 import { hostMsOf, type ServiceLaw } from "../../serving-model/service-law";
 import { type Equation, type Line, line, relative, slopeThroughOrigin } from "./least-squares";
-import type { Observation } from "./observation";
+import { gaugeTrustS, type Observation } from "./observation";
 import { finiteSourceWaitMs } from "./finite-source";
 
 export interface Phases {
@@ -18,8 +18,6 @@ export interface Phases {
   readonly notes: readonly string[];
 }
 
-/** GPU gauges are refreshed every 2 s: a shorter window's gauge is mostly about what was before. */
-const gaugeTrustS = 4;
 /** Gauges come in whole per cent; less says nothing. */
 const leastGauge = 0.01;
 /** Below this an execution hardly waits for the GPU. */
@@ -80,7 +78,7 @@ interface GpuPhase {
 function gpuPhaseOf(seen: readonly PhasedObservation[]): GpuPhase {
   const gauged = seen.flatMap(gaugeEquation);
   const trusted = gauged.filter(({ weight }) => weight >= 0.5);
-  const telling = seen.filter((one) => runsAlone(one) || isIdle(one) || isHalfIdle(one));
+  const telling = seen.filter((one) => runsAlone(one) || isBelow(one, halfIdleGauge));
   const ofGauges = line(trusted);
   // As if phases varied at random, which explains most by waiting.
   const shares = telling.map((one) => restOf(one, ofGauges, 1) / one.inferMs);
@@ -141,14 +139,14 @@ function waitOf(seen: PhasedObservation, gpu: Line): number {
   return finiteSourceWaitMs(Math.min(busy, variant.instanceCount), gpuMs, perMs * gpuMs);
 }
 
-/** The GPU is idle enough that executions hardly wait for it, by a gauge that can be trusted. */
-function isIdle({ gpuBusy, measureS }: PhasedObservation): boolean {
-  return gpuBusy !== null && gpuBusy >= leastGauge && gpuBusy < idleGauge && measureS >= gaugeTrustS;
+/** The GPU is idle enough that executions hardly wait for it. */
+function isIdle(seen: PhasedObservation): boolean {
+  return isBelow(seen, idleGauge);
 }
 
-/** A gauge that can be trusted says that the GPU has time left, whatever the executions wait for. */
-function isHalfIdle({ gpuBusy, measureS }: PhasedObservation): boolean {
-  return gpuBusy !== null && gpuBusy >= leastGauge && gpuBusy < halfIdleGauge && measureS >= gaugeTrustS;
+/** A gauge that can be trusted says that the GPU is less busy than this, whatever the executions wait for. */
+function isBelow({ gpuBusy, measureS }: PhasedObservation, busy: number): boolean {
+  return gpuBusy !== null && gpuBusy >= leastGauge && gpuBusy < busy && measureS >= gaugeTrustS;
 }
 
 /** An observation with the server's own times. */

@@ -4,7 +4,7 @@ import { diagnoseMeasured } from "../diagnosis/measured";
 import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
 import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
-import { endsOf, inProportion, movesOf } from "./interval-ends";
+import { endsOf, farthest, inProportion, movesOf } from "./interval-ends";
 import type { KneeTrial } from "./knee-trials";
 import { holdsFrom, type Knee, kneeOf, roughEffort, spedUp } from "./model-knee";
 import { earlyError, racedOutNote } from "./race";
@@ -81,7 +81,8 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   const within = endsOf(estimate, intervalLevel, chance, moves);
   const limit = clientLimitOf(state, knee);
   if (limit !== null) return capped(state, knee.ratePerS * Math.exp(within.above), limit, base);
-  if (Math.max(within.below, within.above) > widest && bracket.held > 0)
+  // A limit that the model leaves open by more is better told by the trials alone.
+  if (Math.max(within.below, within.above) > farthest && bracket.held > 0)
     return bracketed(state, bracket, base, anyRate);
   const sloRate: Interval = {
     estimate: knee.ratePerS,
@@ -184,8 +185,6 @@ function capped(state: SearchState, predictedHigh: number, limit: number, base: 
   };
 }
 
-/** A limit that the model leaves open by more than this (ln of the load) either way is better told by the trials alone. */
-const widest = Math.log(2);
 const otherRate =
   "The service model that was fitted to this server predicts another rate than its trials show";
 const anyRate =

@@ -16,7 +16,7 @@ export const inProportion: KneeMoves = (speed) => Math.abs(speed);
 const lost = Math.log(10);
 
 /** No speed further from the estimate is simulated (ln): an interval that wide says nothing, and a server that fast takes hours. */
-const farthest = Math.log(2);
+export const farthest = Math.log(2);
 
 /** @param kneeAt knee by one and the same simulation at speeds (ln) around the estimate; null: the SLO holds at no load */
 export function movesOf(kneeAt: (speed: number) => Knee | null): KneeMoves {
