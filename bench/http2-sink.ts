@@ -6,18 +6,12 @@ import * as http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import { inferenceService, type InferenceService } from "../kserve/load-protos";
 import { encodeInferResponse } from "../kserve/wire";
-import { request } from "./load-work";
+import { prefixed, request } from "./load-work";
 
 const head = { ":status": 200, "content-type": "application/grpc" };
 const { modelName: name, inputName, datatype, shape, outputName } = request;
 const outputs = [{ name: outputName, datatype, shape: [1, 1] }];
 const service = inferenceService();
-
-function prefixed(message: Buffer): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-}
 
 const inferReply = prefixed(
   encodeInferResponse({

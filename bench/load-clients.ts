@@ -2,7 +2,7 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONNECTIONS, IN_FLIGHT, payload, request } from "./load-work";
+import { CONNECTIONS, IN_FLIGHT, payload, prefixed, request } from "./load-work";
 
 export interface Figures {
   /** User and system time, without what the start and the warm-up took. */
@@ -130,9 +130,7 @@ function foreign(
 
 function h2load(address: string, folder: string, options: ClientOptions): Client {
   const file = join(folder, "prefixed");
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(payload.length, 1);
-  writeFileSync(file, Buffer.concat([prefix, payload]));
+  writeFileSync(file, prefixed(payload));
   const load = ["-c", String(CONNECTIONS), "-m", String(IN_FLIGHT / CONNECTIONS), "-t", "1", "-d", file];
   const headers = ["-H", "content-type: application/grpc", "-H", "te: trailers"];
   const missing = spawnSync("h2load", ["--version"]).error ? "apt-get install nghttp2-client" : null;
