@@ -51,6 +51,8 @@ const defaultDeadlineMs = 5_000;
 const defaultLoadDeadlineMs = 600_000;
 /** An answer of a thousand scores is 4 kB, a repository index of a large server some MB; 4 MB is gRPC's default. */
 const maxAnswerBytes = 64 * 1024 * 1024;
+/** A server that was away is found again this soon, milliseconds; gRPC's own pauses grow to two minutes. */
+const reconnectMs = { first: 200, most: 1000 };
 
 /** ModelInfer with the hand-written codec. */
 const inferMethod = {
@@ -83,6 +85,8 @@ export class KserveClient {
     this.client = new Client(address, options.credentials ?? credentials.createInsecure(), {
       "grpc.max_receive_message_length": maxAnswerBytes,
       "grpc.max_send_message_length": -1,
+      "grpc.initial_reconnect_backoff_ms": reconnectMs.first,
+      "grpc.max_reconnect_backoff_ms": reconnectMs.most,
     });
   }
 

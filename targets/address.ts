@@ -9,6 +9,7 @@ import { LimitedLoad } from "./limited-load";
 import { findMetrics, hasGpuMetrics, type FoundMetrics } from "./metrics-urls";
 import { gpusOf } from "./server-gpus";
 import { sharedMachineNote } from "./same-machine";
+import { answers, connectionReason, untilReady } from "./until-ready";
 import { TargetError } from "./target-error";
 
 /** Running servers that were looked at. */
@@ -32,9 +33,6 @@ export interface AddressTargetOptions {
 
 /** Triton reads its GPUs every 2000 ms (--metrics-interval-ms); a gauge looks back that far. */
 const GPU_GAUGE_LAG_MS = 2000;
-/** A server that was restarted comes back within this, milliseconds. */
-const RECOVERY_TIMEOUT_MS = 60_000;
-const RECOVERY_POLL_MS = 500;
 /** What local-triton says in its metrics: it is a simulation, and how slow. */
 const DILATION_METRIC = "local_triton_time_dilation";
 
@@ -81,14 +79,6 @@ async function metadataOf(address: string): Promise<ServerMetadataResponse | str
   }
 }
 
-/** What the gRPC library says about a connection, without its own words around it. */
-export function connectionReason(details: string): string {
-  return details
-    .replace(/^No connection established\. Last error: (Error: )?/, "")
-    .replace(/\. Resolution note: .*$/s, "")
-    .replace(/ \([\dT:.Z-]+\)$/, "");
-}
-
 /** Starts load workers here. The first server is the one that is measured; all of them serve the variant. */
 export async function openAddressTarget(options: AddressTargetOptions): Promise<OpenTarget> {
   const { servers, maxRatePerS } = options;
@@ -129,9 +119,12 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
     gpuGaugeLagMs: GPU_GAUGE_LAG_MS,
     timeDilation: () => dilation ?? 1,
     plannedDilation: () => dilation ?? 1,
-    recover: async (_variant, failure) => {
-      // An invalid measurement says nothing about the server; a trial that could not be run may.
-      if (!failure.measured) await Promise.all(addresses.map(untilReady));
+    recover: async (_variant, failure, watch) => {
+      const back = control.clients.map(async (client) => {
+        // An invalid measurement says nothing about a server that answers.
+        if (!failure.measured || !(await answers(client))) await untilReady(client, watch);
+      });
+      await Promise.all(back);
     },
     close: async () => {
       control.close();
@@ -146,18 +139,4 @@ function notesOf({ samples, missing }: FoundMetrics, maxRatePerS: number): strin
   return hasGpuMetrics(samples)
     ? [limit]
     : [limit, "GPU metrics absent: the server reports no nv_gpu_utilization"];
-}
-
-async function untilReady(address: string): Promise<void> {
-  const client = new KserveClient(address);
-  const until = performance.now() + RECOVERY_TIMEOUT_MS;
-  try {
-    while (!(await client.serverReady().catch(() => false))) {
-      if (performance.now() > until)
-        throw new Error(`${address} was not ready for ${RECOVERY_TIMEOUT_MS / 1000} s`);
-      await new Promise((resolve) => setTimeout(resolve, RECOVERY_POLL_MS));
-    }
-  } finally {
-    client.close();
-  }
 }

@@ -26,7 +26,8 @@ const READY_TIMEOUT_MS = 600_000;
 const READY_POLL_MS = 50;
 
 export class RepositoryControl implements ServerControl {
-  private readonly clients: readonly KserveClient[];
+  /** One a replica. */
+  readonly clients: readonly KserveClient[];
   /** What every replica served before the first variant: configuration by model name. */
   private before: readonly ReadonlyMap<string, ModelConfig>[] | null = null;
   /** What the replicas' repositories say of a model, by replica and model: only loading it shows that, which may take minutes. */

@@ -4,7 +4,7 @@
  */
 import type { Variant } from "../model-repo/variant";
 import { excludedOutcome, SearchStopped, type SearchStrategy, type VariantOutcome } from "./outcome";
-import type { TrialFailure } from "./target";
+import { TargetGone, type RecoveryWatch, type TrialFailure } from "./target";
 import type { WarmUpProgress } from "./warm-up";
 import type { TrialProgress, TrialResult, TrialRunner, TrialSpec } from "./trial";
 
@@ -38,6 +38,8 @@ export type SweepEvent =
       readonly reason: string;
       readonly willRetry: boolean;
     }
+  /** The target is being waited for, after a trial that could not be run. */
+  | { readonly kind: "waiting"; readonly variant: Variant; readonly text: string }
   | { readonly kind: "variant-finished"; readonly outcome: VariantOutcome };
 
 export interface SweepOptions {
@@ -50,8 +52,8 @@ export interface SweepOptions {
   readonly screen?: (variant: Variant, signal?: AbortSignal) => Promise<string | null>;
   readonly runner: TrialRunner;
   readonly store: TrialStore;
-  /** Called after a trial that was invalid or could not be run, before it is tried again. */
-  readonly recover: (variant: Variant, failure: TrialFailure) => Promise<void>;
+  /** Called after a trial that was invalid or could not be run, before it is tried again. TargetGone ends the sweep with what it has. */
+  readonly recover: (variant: Variant, failure: TrialFailure, watch: RecoveryWatch) => Promise<void>;
   readonly onEvent?: (event: SweepEvent) => void;
   readonly signal?: AbortSignal;
   /** Asked before every trial: why the sweep has to end with what it has, e.g. that it costs too much; null while it may go on. */
@@ -68,6 +70,11 @@ export interface SweepResult {
 const ATTEMPTS = 3;
 /** Trials in a row that could not be run at all: then the target is gone and the sweep ends with what it has. */
 const LOST_TRIALS_LIMIT = 2;
+/** How often a sweep that waits for its target looks whether it may still go on, milliseconds. */
+const MAY_GO_ON_POLL_MS = 500;
+
+/** The sweep cannot go on, in the middle of a variant; the message says why. */
+class SweepOver extends Error {}
 
 export async function runSweep(options: SweepOptions): Promise<SweepResult> {
   const outcomes: VariantOutcome[] = [];
@@ -76,7 +83,8 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
     const reason = options.reasonToStop?.() ?? null;
     if (reason !== null) return { outcomes, endedEarly: reason };
     options.onEvent?.({ kind: "variant-started", variant, index, of: options.variants.length });
-    const screening = await screened(variant, options);
+    const screening = await screened(variant, options).catch(asSweepOver);
+    if (screening instanceof SweepOver) return { outcomes, endedEarly: screening.message };
     if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
     if (screening.excluded !== null) {
       const outcome = excludedOutcome(variant.name, screening.excluded);
@@ -87,19 +95,21 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
       return { outcomes, endedEarly: screening.excluded };
     }
     const strategy = options.strategyFor(variant);
+    const cutShortBy = (endedEarly: string): SweepResult => {
+      const outcome = cutShort(strategy, endedEarly);
+      if (outcome !== null) {
+        outcomes.push(outcome);
+        options.onEvent?.({ kind: "variant-finished", outcome });
+      }
+      return { outcomes, endedEarly };
+    };
     let step = strategy.next(null);
     while (!step.done) {
       if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
       const endedEarly = options.reasonToStop?.() ?? null;
-      if (endedEarly !== null) {
-        const outcome = cutShort(strategy, endedEarly);
-        if (outcome !== null) {
-          outcomes.push(outcome);
-          options.onEvent?.({ kind: "variant-finished", outcome });
-        }
-        return { outcomes, endedEarly };
-      }
-      const attempt = await runTrial(step.value, options);
+      if (endedEarly !== null) return cutShortBy(endedEarly);
+      const attempt = await runTrial(step.value, options).catch(asSweepOver);
+      if (attempt instanceof SweepOver) return cutShortBy(attempt.message);
       if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
       lostInARow = attempt.ran ? 0 : lostInARow + 1;
       step = strategy.next(attempt.result);
@@ -200,13 +210,32 @@ async function attemptTrial(
   }
 }
 
+/** Why the trial failed, once the target is back or the wait for it was in vain. @throws SweepOver when nothing more can be run */
 async function recovered(variant: Variant, failure: TrialFailure, options: SweepOptions): Promise<string> {
+  const waiting = new AbortController();
+  let timeIsUp: string | null = null;
+  const look = setInterval(() => {
+    timeIsUp ??= options.reasonToStop?.() ?? null;
+    if (timeIsUp !== null) waiting.abort(new Error(timeIsUp));
+  }, MAY_GO_ON_POLL_MS);
   try {
-    await options.recover(variant, failure);
+    await options.recover(variant, failure, {
+      signal: options.signal ? AbortSignal.any([options.signal, waiting.signal]) : waiting.signal,
+      onWaiting: (text) => options.onEvent?.({ kind: "waiting", variant, text }),
+    });
     return failure.reason;
   } catch (error) {
+    if (timeIsUp !== null) throw new SweepOver(timeIsUp);
+    if (error instanceof TargetGone) throw new SweepOver(`${variant.name}: ${error.message}`);
     return `${failure.reason}; recovery failed: ${messageOf(error)}`;
+  } finally {
+    clearInterval(look);
   }
+}
+
+function asSweepOver(error: unknown): SweepOver {
+  if (error instanceof SweepOver) return error;
+  throw error;
 }
 
 function messageOf(error: unknown): string {

@@ -14,6 +14,19 @@ export interface TrialFailure {
   readonly reason: string;
 }
 
+/** The target does not come back: more waiting, or another trial, would be in vain. */
+export class TargetGone extends Error {
+  override readonly name = "TargetGone";
+}
+
+/** Who waits for a target to come back. */
+export interface RecoveryWatch {
+  /** Ends the wait. */
+  readonly signal?: AbortSignal;
+  /** Told every few seconds what is waited for and since when, in a few words. */
+  readonly onWaiting?: (text: string) => void;
+}
+
 /** A target that has been opened: servers answer, workers are connected. */
 export interface OpenTarget {
   readonly kind: "local" | "stack" | "address";
@@ -56,8 +69,11 @@ export interface OpenTarget {
   plannedDilation(variant: Variant): number;
   /** How far the server's GPU gauges look back, milliseconds of model time (Triton's --metrics-interval-ms; 2000 by default). */
   readonly gpuGaugeLagMs: number;
-  /** After a trial that was invalid or could not be run: bring back what is gone, so that it can be tried again. */
-  recover(variant: Variant, failure: TrialFailure, signal?: AbortSignal): Promise<void>;
+  /**
+   * After a trial that was invalid or could not be run: bring back what is gone, or wait for it, so that it can be tried again.
+   * @throws TargetGone when there is nothing left to wait for
+   */
+  recover(variant: Variant, failure: TrialFailure, watch?: RecoveryWatch): Promise<void>;
   /** True service times, where they are known because they are simulated. */
   readonly lawOf?: (variant: Variant) => ServiceLaw;
   /** What of a variant's simulated service times nobody has published, in sentences; shown beside its figures. */

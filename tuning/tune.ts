@@ -106,9 +106,9 @@ function sweepWith({ target, folder, settings, hooks, runner, screening, files }
       screen: screening ? (variant, signal) => screening.screen(variant, signal) : undefined,
       runner,
       store,
-      recover: async (variant, failure) => {
+      recover: async (variant, failure, watch) => {
         runner.reset();
-        await target.recover(variant, failure, hooks.signal);
+        await target.recover(variant, failure, watch);
       },
       onEvent: (event) => {
         const of = files.variants.length;

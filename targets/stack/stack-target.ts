@@ -79,7 +79,7 @@ export async function openStackTarget({
     plannedDilation: () => 1,
     gpuGaugeLagMs: GPU_GAUGE_LAG_MS,
     ...(outputs.monitoring === null ? {} : { dashboardUrl: outputs.monitoring.tuningDashboardUrl }),
-    recover: (_variant, _failure, signal) => untilReady(connected, signal),
+    recover: (_variant, _failure, watch) => untilReady(connected, watch?.signal),
     close: async () => {
       repository.close();
       await lock.release();

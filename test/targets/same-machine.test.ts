@@ -1,6 +1,6 @@
 import type { networkInterfaces } from "node:os";
 import { expect, it } from "vitest";
-import { connectionReason } from "../../targets/address";
+import { connectionReason } from "../../targets/until-ready";
 import { addressesHere, placeCheck } from "../../targets/same-machine";
 
 const interfaces = {

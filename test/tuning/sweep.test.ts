@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { runSweep, type SweepEvent, type TrialStore } from "../../tuning/sweep";
 import { SearchStopped, type SearchStrategy, type VariantOutcome } from "../../tuning/outcome";
+import { TargetGone } from "../../tuning/target";
 import type { TrialResult, TrialRunner, TrialSpec } from "../../tuning/trial";
 import { makeOutcome, makeTrialResult, makeTrialSpec, makeVariant } from "./make";
 
@@ -135,6 +136,59 @@ describe("runSweep", () => {
     });
     expect(result.outcomes.map((outcome) => outcome.variantName)).toEqual(["a"]);
     expect(result.endedEarly).toContain("b: no trial could be run any more (server is gone");
+  });
+
+  it("ends at once when the target says that it does not come back, with what the search knows", async () => {
+    function* knowing(name: string): SearchStrategy {
+      try {
+        for (let seed = 1; ; seed++) yield makeTrialSpec({ variant: makeVariant(name), seed });
+      } catch (error) {
+        if (!(error instanceof SearchStopped)) throw error;
+      }
+      return { ...makeOutcome(name), sloRate: { estimate: 9, low: 8, high: 10, level: 0.95 } };
+    }
+    let calls = 0;
+    const events: SweepEvent[] = [];
+    const result = await runSweep({
+      variants: [makeVariant("a"), makeVariant("b")],
+      strategyFor: ({ name }) => knowing(name),
+      runner: runnerOf(() => {
+        if (++calls > 1) throw new Error("connection refused");
+        return makeTrialResult();
+      }),
+      store: memoryStore(),
+      recover: async (_variant, _failure, { onWaiting }) => {
+        onWaiting?.("waiting for it since 5 s");
+        throw new TargetGone("nothing listens there any more");
+      },
+      onEvent: (event) => events.push(event),
+    });
+    expect(calls).toBe(2);
+    expect(result.endedEarly).toBe("a: nothing listens there any more");
+    expect(result.outcomes.map(({ variantName }) => variantName)).toEqual(["a"]);
+    expect(events.filter(({ kind }) => kind === "waiting")).toMatchObject([
+      { variant: { name: "a" }, text: "waiting for it since 5 s" },
+    ]);
+  });
+
+  it("does not wait longer for its target than it may go on", async () => {
+    let isOver = false;
+    const result = await runSweep({
+      variants: [makeVariant("a")],
+      strategyFor: ({ name }) => ask(name, [1]),
+      runner: runnerOf(() => {
+        throw new Error("connection refused");
+      }),
+      store: memoryStore(),
+      recover: (_variant, _failure, { signal }) => {
+        isOver = true;
+        return new Promise((_done, reject) =>
+          signal!.addEventListener("abort", () => reject(new Error("no longer"))),
+        );
+      },
+      reasonToStop: () => (isOver ? "the time is over" : null),
+    });
+    expect(result).toEqual({ outcomes: [], endedEarly: "the time is over" });
   });
 
   it("does not hide a store that cannot be written behind a retry", async () => {

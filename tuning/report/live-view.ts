@@ -78,6 +78,12 @@ export class LiveView {
             (event.willRetry ? "; trying again" : "; given up"),
         );
         break;
+      case "waiting": {
+        const parts = [`${this.position} ${this.variant}`, printable(event.text)];
+        if (this.stream.isTTY) this.showLine(parts);
+        else this.print(joined(parts));
+        break;
+      }
       case "variant-finished":
         this.clock.variantFinished();
         this.print(`${this.position} ${this.paint("bold", this.variant)}  ${outcomeText(event.outcome)}`);
