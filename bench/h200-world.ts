@@ -1,96 +1,128 @@
 /**
- * The server of docs/evidence/h200 in virtual time, by the law of its recorded trials: what a GPU phase takes by the GPU's own gauge, and
- * what an instance does on the host by the time of full batches while all instances are busy. Instances share the host's cores, so that
- * time grows with their number; between the recorded numbers it is interpolated, and beyond the largest the host passes no more than there.
+ * The server of docs/evidence/h200 in virtual time, by the law of its recorded trials: a GPU phase by the GPU's own gauge, and a host phase
+ * that takes longer the more instances are in theirs (tuning/explore/crowding.ts), by the time of full batches while all instances are busy.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { type GridName, type GridVariant, gridVariants } from "../examples/gpu/grids";
+import { asObservation, readObservations } from "../examples/gpu/observations";
 import { originalArtefact } from "../model-repo/catalogue";
 import type { Variant } from "../model-repo/variant";
 import type { ServiceLaw } from "../serving-model/service-law";
 import type { SimulatedServer } from "../serving-model/simulate";
+import { activeOf, balanceOf, slowdown } from "../tuning/explore/crowding";
+import { finiteSourceWaitMs, usualVariability } from "../tuning/identify/finite-source";
 import { line } from "../tuning/identify/least-squares";
-import { observationOf, type Observation } from "../tuning/identify/observation";
+import type { Observation } from "../tuning/identify/observation";
 import { variationFor } from "../tuning/identify/variation";
-import { readPointLog } from "../tuning/results/point-log";
 
 const root = join(__dirname, "..");
-/** Model that the recorded trials of the tuned server served. */
-const modelName = "fp16_in8";
 /** From this share of the largest batch on, all instances were busy all the time. */
 const fullShare = 0.93;
 /** GPU gauges of shorter windows are not to be had: Triton's interval is half a second there. */
 const leastS = 2;
 
-export interface HostLaw {
-  /** Instances of the recorded trials, and their host phase, milliseconds an image. */
-  readonly recorded: readonly { readonly instances: number; readonly msPerImage: number }[];
-}
-
 /** What the recorded trials say. */
 export interface RecordedLaw {
-  readonly gpuMsPerBatch: number;
-  readonly gpuMsPerImage: number;
-  readonly host: HostLaw;
-  readonly trials: number;
+  readonly seen: readonly FullyPhased[];
+  /** Host phase of an instance that is alone in it, by full batches of each recorded size; sizes rise. */
+  readonly hostAlone: readonly { readonly batch: number; readonly msPerImage: number }[];
+  /** Share by which every other instance in its host phase lengthens it. */
+  readonly crowding: number;
+  /** Root mean square of (law / recorded host phase - 1) over the full trials. */
+  readonly residual: number;
 }
 
-/** @throws ResultsError when the evidence cannot be read */
-export function recordedLaw(folder = join(root, "docs/evidence/h200")): RecordedLaw {
-  const seen = ["path", "explore"]
-    .flatMap((part) => readPointLog(join(folder, part, "points.jsonl")).records)
-    .filter(({ spec, result }) => result.load.valid && spec.variant.artefact.name === modelName)
-    .flatMap(({ spec, result }) => observationOf(spec, result) ?? [])
-    .filter(
-      ({ measureS, meanBatch, gpuBusy }) => measureS >= leastS && meanBatch !== null && gpuBusy !== null,
+type FullyPhased = Observation & { readonly meanBatch: number; readonly gpuBusy: number };
+
+/** @throws Error when the evidence cannot be read */
+export function recordedLaw(folder = join(root, "docs/evidence/h200/grids")): RecordedLaw {
+  const seen = readObservations(folder).map(asObservation).filter(isPhased);
+  const full = seen.flatMap((one) => fullHost(seen, one));
+  const sizes = [...new Set(full.map(({ batch }) => batch))].sort((a, b) => a - b);
+  const laws = Array.from({ length: 101 }, (_, percent): RecordedLaw => {
+    const crowding = percent / 100;
+    const alone = ({ msPerImage, active }: FullHost): number => msPerImage / slowdown(crowding, active);
+    const hostAlone = sizes.map((batch) => ({
+      batch,
+      msPerImage: mean(full.filter((one) => one.batch === batch).map(alone)),
+    }));
+    const misses = full.map(
+      (one) => hostAlone.find(({ batch }) => batch === one.batch)!.msPerImage / alone(one) - 1,
     );
-  // One at a time on the GPU: busy share x time = executions x GPU phase.
-  const gpu = line(
-    seen.map(({ meanBatch, gpuBusy, throughputPerS, measureS }) => ({
-      batch: meanBatch!,
-      ms: (1000 * gpuBusy! * meanBatch!) / throughputPerS,
-      weight: measureS,
-    })),
+    return { seen, hostAlone, crowding, residual: Math.sqrt(mean(misses.map((miss) => miss ** 2))) };
+  });
+  return laws.reduce((best, one) => (one.residual < best.residual ? one : best));
+}
+
+function isPhased(one: Observation): one is FullyPhased {
+  return one.measureS >= leastS && one.meanBatch !== null && one.gpuBusy !== null;
+}
+
+/**
+ * GPU phase by the gauge: one at a time on the GPU, so busy share x time = executions x phase. A graph of the next size does a batch between
+ * two sizes, so the line is that of the batches up to the largest.
+ */
+function gpuPhase(seen: readonly FullyPhased[], largest: number): { perBatch: number; perImage: number } {
+  return line(
+    seen
+      .filter(({ meanBatch }) => meanBatch <= largest)
+      .map(({ meanBatch, gpuBusy, throughputPerS, measureS }) => ({
+        batch: meanBatch,
+        ms: (1000 * gpuBusy * meanBatch) / throughputPerS,
+        weight: measureS,
+      })),
   );
-  const full = seen.filter(({ meanBatch, variant }) => meanBatch! >= fullShare * variant.maxBatchSize);
-  const counts = [...new Set(full.map(({ variant }) => variant.instanceCount))].sort((a, b) => a - b);
-  const recorded = counts.map((instances) => {
-    const same = full.filter(({ variant }) => variant.instanceCount === instances);
-    return {
-      instances,
-      msPerImage: mean(same.map((one) => hostMsPerImage(one, gpu.perBatch, gpu.perImage))),
-    };
+}
+
+interface FullHost {
+  /** Largest batch of the configuration: what its executions hold. */
+  readonly batch: number;
+  readonly msPerImage: number;
+  readonly active: number;
+}
+
+/** Host phase of full batches with all instances at work; none where the GPU hides it. */
+function fullHost(
+  seen: readonly FullyPhased[],
+  { variant, meanBatch, throughputPerS }: FullyPhased,
+): FullHost[] {
+  const { maxBatchSize, instanceCount } = variant;
+  if (meanBatch < fullShare * maxBatchSize) return [];
+  const gpu = gpuPhase(seen, maxBatchSize);
+  const gpuMs = gpu.perBatch + gpu.perImage * meanBatch;
+  const perMs = throughputPerS / meanBatch / 1000;
+  const waitMs = usualVariability * finiteSourceWaitMs(instanceCount, gpuMs, perMs * gpuMs);
+  const hostMs = instanceCount / perMs - gpuMs - waitMs;
+  const active = activeOf({ instanceCount, batch: meanBatch, hostMs, gpuMs });
+  return active === null ? [] : [{ batch: maxBatchSize, msPerImage: hostMs / meanBatch, active }];
+}
+
+/** Host phase alone, milliseconds an image: between recorded sizes by their logarithm, beyond them as at the last. */
+export function hostAloneMs({ hostAlone }: RecordedLaw, size: number): number {
+  const above = hostAlone.find(({ batch }) => batch >= size) ?? hostAlone.at(-1)!;
+  const below = hostAlone.findLast(({ batch }) => batch <= size) ?? hostAlone[0]!;
+  if (above === below) return above.msPerImage;
+  const share = Math.log(size / below.batch) / Math.log(above.batch / below.batch);
+  return below.msPerImage * (above.msPerImage / below.msPerImage) ** share;
+}
+
+/** Law of a variant's server with all instances at work. */
+export function lawOf(law: RecordedLaw, { maxBatchSize, instanceCount }: Variant): ServiceLaw {
+  const gpu = gpuPhase(law.seen, maxBatchSize);
+  const balance = balanceOf({
+    instanceCount,
+    hostAloneMs: hostAloneMs(law, maxBatchSize) * maxBatchSize,
+    gpuMs: gpu.perBatch + gpu.perImage * maxBatchSize,
+    crowding: law.crowding,
   });
   return {
+    hostMsPerImage: balance.hostMs / maxBatchSize,
     gpuMsPerBatch: gpu.perBatch,
     gpuMsPerImage: gpu.perImage,
-    host: { recorded },
-    trials: seen.length,
+    ingressRequestsPerS: Infinity,
   };
-}
-
-/** A busy instance's time for one batch, less the GPU's part, by image. */
-function hostMsPerImage(
-  { variant, meanBatch, throughputPerS }: Observation,
-  gpuMsPerBatch: number,
-  gpuMsPerImage: number,
-): number {
-  const cycleMs = (1000 * variant.instanceCount * meanBatch!) / throughputPerS;
-  return (cycleMs - gpuMsPerBatch) / meanBatch! - gpuMsPerImage;
-}
-
-/** Host phase with so many instances, milliseconds an image. */
-export function hostMsWith({ recorded }: HostLaw, instances: number): number {
-  const next = recorded.findIndex((one) => one.instances >= instances);
-  const last = recorded.at(-1)!;
-  if (next === -1) return (last.msPerImage * instances) / last.instances;
-  const above = recorded[next]!;
-  const below = recorded[next - 1] ?? above;
-  if (above.instances === instances || below === above) return above.msPerImage;
-  const share = Math.log(instances / below.instances) / Math.log(above.instances / below.instances);
-  return below.msPerImage * (above.msPerImage / below.msPerImage) ** share;
 }
 
 /** How much a phase varies from one batch to the next: the response times of the recorded trials spread no more than that. */
@@ -98,18 +130,11 @@ const variation = { cv: 0.1, tailShare: 0, tailFactor: 1 } as const;
 
 /** The server that serves a variant, a fresh one for every trial. */
 export function serverWith(law: RecordedLaw, variant: Variant, seed: number): SimulatedServer {
-  const { gpuMsPerBatch, gpuMsPerImage, host } = law;
-  const service: ServiceLaw = {
-    hostMsPerImage: hostMsWith(host, variant.instanceCount),
-    gpuMsPerBatch,
-    gpuMsPerImage,
-    ingressRequestsPerS: Infinity,
-  };
   return {
     ...variant,
     dynamicBatching: true,
     scheduler: "payload",
-    law: service,
+    law: lawOf(law, variant),
     variation: variationFor(variation)!(seed),
   };
 }

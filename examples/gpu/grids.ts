@@ -16,7 +16,7 @@ export interface GridVariant {
 
 /** Parts of measure.sh, with the largest batches that they try. */
 const largestBatches = { grid: [32, 64, 128], grid20: [16, 32, 64] } as const;
-const instanceCounts = [2, 4, 6];
+const instanceCounts = [4, 6, 8];
 const queueDelaysUs = [0, 2000];
 
 export type GridName = keyof typeof largestBatches;

@@ -1,10 +1,11 @@
 /**
  * Table and picture of what measure.sh found: `npx tsx examples/gpu/summary.ts docs/evidence/h200` reads the parts' result.json and
- * bare.json there, prints Markdown, and writes rates.svg. A part that was measured on several GPUs side by side lies in PART, PART-2, ...
+ * bare.json there, prints Markdown, and writes rates.svg and (from the parts' points.jsonl) observations.json. A part that was measured on several GPUs side by side lies in PART, PART-2, ...
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultSchema, type Result } from "../../tuning/results/result-schema";
+import { writeObservations } from "./observations";
 
 type VariantResult = Result["variants"][number];
 
@@ -135,6 +136,8 @@ function bestOf(variants: readonly VariantResult[]): VariantResult | null {
     );
 }
 
+const trials = writeObservations(folder);
+if (trials > 0) line(`${trials} trials in observations.json`);
 for (const name of ["path", "explore", "explore20", "grid", "grid20"]) {
   const result = partOf(name);
   if (result) process.stdout.write(`## ${name}\n\n${tableOf(result)}\n\n`);

@@ -6,7 +6,8 @@
 import type { Variant } from "../../model-repo/variant";
 import type { VariantOutcome } from "../outcome";
 import type { SweepResult } from "../sweep";
-import { propose, type Measured, type ProposalContext } from "./propose";
+import { propose, type ProposalContext } from "./propose";
+import type { Measured } from "./relatives";
 
 export interface ProposedVariant {
   readonly variant: Variant;

@@ -28,7 +28,7 @@ export function configurationsOf(variants: readonly Variant[], space: Space = de
   const artefacts = new Map(variants.map(({ artefact }) => [artefact.name, artefact]));
   return [...artefacts.values()].flatMap((artefact) => {
     const known = variants.filter((variant) => variant.artefact.name === artefact.name);
-    const most = artefact.builtMaxBatchSize ?? Math.max(...known.map(({ maxBatchSize }) => maxBatchSize));
+    const most = artefact.builtMaxBatchSize ?? 2 * Math.max(...known.map(({ maxBatchSize }) => maxBatchSize));
     const prefers = known.every(({ preferredBatchSizes }) => preferredBatchSizes.length > 0);
     return space.batchSizes
       .filter((size) => size <= most)

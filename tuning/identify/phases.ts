@@ -8,7 +8,7 @@
 import { hostMsOf, type ServiceLaw } from "../../serving-model/service-law";
 import { type Equation, type Line, line, relative, slopeThroughOrigin } from "./least-squares";
 import { gaugeTrustS, type Observation } from "./observation";
-import { finiteSourceWaitMs } from "./finite-source";
+import { finiteSourceWaitMs, usualVariability } from "./finite-source";
 
 export interface Phases {
   readonly law: Omit<ServiceLaw, "ingressRequestsPerS">;
@@ -26,11 +26,6 @@ const idleGauge = 0.6;
 const halfIdleGauge = 0.85;
 /** GPU time over wall time, from which on the estimate contradicts itself: its inverse. */
 const possible = 0.93;
-/**
- * Waits are shorter than those by exponential phases by about the mean of the phases' squared coefficients of variation (Kingman); phases on
- * a GPU server vary by a half or less.
- */
-const usualVariability = 0.25;
 /** Share of computeInfer beyond the gauges' GPU time from which on it is more than their error. */
 const hiddenShare = 0.35;
 

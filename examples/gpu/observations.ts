@@ -1,0 +1,71 @@
+/** What the trials of a run said, without the trials: small enough to keep, and all that identification of the server needs. */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { originalArtefact } from "../../model-repo/catalogue";
+import { observationOf, type Observation } from "../../tuning/identify/observation";
+import { readPointLog } from "../../tuning/results/point-log";
+import type { TrialSpec } from "../../tuning/trial";
+
+const fileName = "observations.json";
+
+/** An observation with where it comes from; of the variant what the server was told. */
+export interface RecordedObservation extends Omit<Observation, "variant"> {
+  /** Part of measure.sh. */
+  readonly part: string;
+  readonly purpose: TrialSpec["purpose"];
+  readonly variant: {
+    readonly name: string;
+    readonly model: string;
+    readonly maxBatchSize: number;
+    readonly instanceCount: number;
+    readonly queueDelayUs: number;
+  };
+}
+
+/** Writes observations.json from the valid trials of all parts in a folder that have a points.jsonl; returns how many trials there were. */
+export function writeObservations(folder: string): number {
+  const parts = readdirSync(folder)
+    .filter((part) => existsSync(join(folder, part, "points.jsonl")))
+    .sort();
+  const recorded = parts.flatMap((part) =>
+    readPointLog(join(folder, part, "points.jsonl"))
+      .records.filter(({ result }) => result.load.valid)
+      .flatMap(({ spec, result }) => {
+        const seen = observationOf(spec, result);
+        if (seen === null) return [];
+        const { name, artefact, maxBatchSize, instanceCount, queueDelayUs } = spec.variant;
+        const variant = { name, model: artefact.name, maxBatchSize, instanceCount, queueDelayUs };
+        return [{ part: part.replace(/-\d+$/, ""), purpose: spec.purpose, ...seen, variant }];
+      }),
+  );
+  const rounded = (_: string, value: unknown): unknown =>
+    typeof value === "number" ? Number(value.toPrecision(6)) : value;
+  const lines = recorded.map((one) => `  ${JSON.stringify(one, rounded)}`);
+  writeFileSync(join(folder, fileName), `[\n${lines.join(",\n")}\n]\n`);
+  return recorded.length;
+}
+
+/** @throws Error when the folder has none */
+export function readObservations(folder: string): RecordedObservation[] {
+  return JSON.parse(readFileSync(join(folder, fileName), "utf8")) as RecordedObservation[];
+}
+
+/** As the identification of a server takes it. */
+export function asObservation({
+  part: _part,
+  purpose: _purpose,
+  variant,
+  ...seen
+}: RecordedObservation): Observation {
+  const { model, ...settings } = variant;
+  const { input, ...artefact } = originalArtefact;
+  return {
+    ...seen,
+    variant: {
+      ...settings,
+      artefact: { ...artefact, name: model, input: { ...input, type: "UINT8" as const } },
+      preferredBatchSizes: [],
+      published: null,
+    },
+  };
+}

@@ -1,0 +1,133 @@
+/** Models of a configuration that was not measured, by the service laws of those that were. Pure. */
+import type { Variant } from "../../model-repo/variant";
+import { hostMsOf, type ServiceLaw, withHostPhase } from "../../serving-model/service-law";
+import { payloadBytesOf } from "../../serving-model/t4";
+import { identify } from "../identify/identify";
+import { observationOf } from "../identify/observation";
+import type { SystemFacts, VariantOutcome } from "../outcome";
+import type { ModelledSystem } from "../search/model-knee";
+import { activeOf, balanceOf, type CrowdedHost, crowdingOf, type CrowdingRange, slowdown } from "./crowding";
+
+export interface Measured {
+  readonly variant: Variant;
+  readonly outcome: VariantOutcome;
+}
+
+/** A measured configuration with what its law says. */
+interface Relative {
+  readonly variant: Variant;
+  readonly law: ServiceLaw;
+  readonly overheadMs: number;
+}
+
+/** The relatives of one artefact, and how its instances crowd the host. */
+interface Family {
+  readonly relatives: readonly Relative[];
+  readonly crowding: CrowdingRange;
+}
+
+/**
+ * The models of a configuration: by the laws of the measured ones of its artefact, the nearest first. A law that was fitted roughly, or to
+ * a server that another phase limited, knows little about what limits here: the others contradict it then. None: no relative has a law.
+ */
+export function modelsOf(
+  measured: readonly Measured[],
+  facts: SystemFacts,
+): (variant: Variant, crowding: keyof CrowdingRange) => ModelledSystem[] {
+  const fitted = measured.filter(({ outcome }) => outcome.fittedLaw !== null);
+  const names = new Set(fitted.map(({ variant }) => variant.artefact.name));
+  const families = new Map([...names].map((name) => [name, familyOf(fitted, name)]));
+  return (variant, crowding) => {
+    const family = families.get(variant.artefact.name);
+    if (family === undefined) return [];
+    const ingressRequestsPerS = ingressOf(fitted, variant, facts);
+    return [...family.relatives]
+      .sort((a, b) => distance(a.variant, variant) - distance(b.variant, variant))
+      .map((relative) => ({
+        server: {
+          ...variant,
+          dynamicBatching: true,
+          law: { ...crowded(relative, variant, family.crowding[crowding]), ingressRequestsPerS },
+          scheduler: facts.scheduler,
+        },
+        overheadMs: relative.overheadMs,
+      }));
+  };
+}
+
+function familyOf(fitted: readonly Measured[], artefactName: string): Family {
+  const own = fitted.filter(({ variant }) => variant.artefact.name === artefactName);
+  const relatives = own.map((one) => ({
+    variant: one.variant,
+    law: { ...one.outcome.fittedLaw!, ...gpuPhaseOf(one, own) },
+    overheadMs: one.outcome.fittedOverheadMs ?? 0,
+  }));
+  return { relatives, crowding: crowdingOf(relatives.map(hostOf)) };
+}
+
+/**
+ * GPU phase of an artefact, whatever serves it. A configuration whose executions all had about the same size does not tell what another
+ * size takes: then it is the one that all trials of the artefact tell together, as long as this one takes at its own size.
+ */
+function gpuPhaseOf(
+  one: Measured,
+  all: readonly Measured[],
+): Pick<ServiceLaw, "gpuMsPerBatch" | "gpuMsPerImage"> {
+  const { gpuMsPerBatch, gpuMsPerImage } = one.outcome.fittedLaw!;
+  const own = { gpuMsPerBatch, gpuMsPerImage };
+  if (all.length < 2 || fitOf([one])?.identified.batchSplit !== false) return own;
+  const together = fitOf(all);
+  if (together === null || !together.identified.batchSplit) return own;
+  const { law } = together;
+  const batch = one.outcome.meanBatch ?? one.variant.maxBatchSize;
+  const scale = (gpuMsPerBatch + gpuMsPerImage * batch) / (law.gpuMsPerBatch + law.gpuMsPerImage * batch);
+  return { gpuMsPerBatch: law.gpuMsPerBatch * scale, gpuMsPerImage: law.gpuMsPerImage * scale };
+}
+
+function fitOf(measured: readonly Measured[]): ReturnType<typeof identify> {
+  const trials = measured.flatMap(({ outcome }) => outcome.trials);
+  return identify(trials.flatMap(({ spec, result }) => observationOf(spec, result) ?? []));
+}
+
+/** The way into the node is the same for all that send as many bytes. */
+function ingressOf(fitted: readonly Measured[], { artefact }: Variant, facts: SystemFacts): number {
+  const bytes = payloadBytesOf(artefact.input);
+  return Math.min(
+    facts.wireCeilingPerS ?? Infinity,
+    ...fitted
+      .filter(({ variant }) => payloadBytesOf(variant.artefact.input) === bytes)
+      .map(({ outcome }) => outcome.fittedLaw!.ingressRequestsPerS),
+  );
+}
+
+function hostOf({ variant: { instanceCount, maxBatchSize }, law }: Relative): CrowdedHost {
+  return {
+    instanceCount,
+    batch: maxBatchSize,
+    hostMs: hostMsOf(law, maxBatchSize),
+    gpuMs: gpuMsOf(law, maxBatchSize),
+  };
+}
+
+/** A relative's law with as many instances in their host phases as the variant has. */
+function crowded(relative: Relative, { instanceCount, maxBatchSize }: Variant, crowding: number): ServiceLaw {
+  const { law } = relative;
+  const host = hostOf(relative);
+  const alone = withHostPhase(law, 1 / slowdown(crowding, activeOf(host) ?? 1));
+  const hostAloneMs = hostMsOf(alone, maxBatchSize);
+  if (hostAloneMs <= 0) return law;
+  const { hostMs } = balanceOf({ instanceCount, hostAloneMs, gpuMs: gpuMsOf(law, maxBatchSize), crowding });
+  return withHostPhase(alone, hostMs / hostAloneMs);
+}
+
+function gpuMsOf({ gpuMsPerBatch, gpuMsPerImage }: ServiceLaw, images: number): number {
+  return gpuMsPerBatch + gpuMsPerImage * images;
+}
+
+/** Instances compete for the host, so they count for more than the batch. */
+function distance(one: Variant, other: Variant): number {
+  return (
+    2 * Math.abs(Math.log(one.instanceCount / other.instanceCount)) +
+    Math.abs(Math.log(one.maxBatchSize / other.maxBatchSize))
+  );
+}
