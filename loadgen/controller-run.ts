@@ -1,5 +1,6 @@
 /** One measurement over all workers, from preparing to the merged result. */
 import { LoadSpecError } from "./check-spec";
+import { deltaProblem, healthProblem } from "./check-words";
 import type { LoadProfile } from "./load-profile";
 import type { EarlyStop, LoadChange, LoadProgress, LoadResult, LoadSpec, RunningLoad } from "./load-spec";
 import { measuredSeconds, toLoadResult } from "./merge-result";
@@ -158,7 +159,8 @@ export class ControllerRun implements SessionListener, RunningLoad {
   private onPrepared(session: WorkerSession): void {
     this.prepared.add(session);
     const { spec, sessions } = this.options;
-    if (this.prepared.size < sessions.length) return;
+    // Said again, it starts nothing again.
+    if (this.prepared.size < sessions.length || this.isSending) return;
     for (const each of sessions) each.say({ body: "start", start: { runId: spec.id, inMs: START_IN_MS } });
     this.startMs = performance.now() + START_IN_MS;
     this.startUnixMs = Date.now() + START_IN_MS;
@@ -176,32 +178,43 @@ export class ControllerRun implements SessionListener, RunningLoad {
     }
   }
 
-  private onDelta(session: WorkerSession, { sequence, measured, warmup, sentBytes }: Delta): void {
+  private onDelta(session: WorkerSession, delta: Delta): void {
+    const { sequence, measured, warmup, sentBytes } = delta;
+    const { spec, observer } = this.options;
     const before = this.sequences.get(session) ?? 0;
     // Said again: counted already.
     if (sequence <= before) return;
+    if (this.healths.has(session)) return this.fail(`load worker ${session.name} reported after it was done`);
     if (sequence !== before + 1)
       return this.fail(`reports ${before + 1}..${sequence - 1} of load worker ${session.name} were lost`);
     this.sequences.set(session, sequence);
-    try {
-      this.measured.mergeMessage(measured);
-    } catch (error) {
-      return this.fail(`load worker ${session.name} sent a report that is none: ${(error as Error).message}`);
-    }
-    this.options.observer?.counted(this.options.spec, measured, sentBytes, warmup);
+    const problem = deltaProblem(delta, spec, this.elapsedS());
+    if (problem !== undefined)
+      return this.fail(`load worker ${session.name} sent a report that is none: ${problem}`);
+    const planned = measured.intervals.reduce((sum, { ok, late, failed }) => sum + ok + late + failed, 0);
+    if (planned > 0 && !this.isSending)
+      return this.fail(`load worker ${session.name} counted ${planned} requests before the load began`);
+    this.measured.mergeMessage(measured);
+    observer?.counted(spec, measured, sentBytes, warmup);
     const lost = measured.intervals.reduce((sum, { failed, shed }) => sum + failed + shed, 0);
     this.rule?.add({ response: measured.response, lost }, this.elapsedS());
-    const planned = measured.intervals.reduce((sum, { ok, late, failed }) => sum + ok + late + failed, 0);
     this.planned.set(session, (this.planned.get(session) ?? 0) + planned);
     this.progress.counted(measured, warmup);
   }
 
   private onDone(session: WorkerSession, { lastSequence, planned, health }: Done): void {
+    const { name } = session;
+    const reports = this.sequences.get(session) ?? 0;
     const received = this.planned.get(session) ?? 0;
-    if (lastSequence !== this.sequences.get(session) || planned !== received)
+    if (planned !== received)
       return this.fail(
-        `load worker ${session.name} counted ${planned} requests, but its reports add up to ${received}`,
+        `load worker ${name} counted ${planned} requests, but its reports add up to ${received}`,
       );
+    if (lastSequence !== reports)
+      return this.fail(`load worker ${name} sent ${lastSequence} reports, but ${reports} came`);
+    const problem = healthProblem(health);
+    if (problem !== undefined) return this.fail(`load worker ${name} sent a health that is none: ${problem}`);
+    if (!this.isSending) return this.fail(`load worker ${name} was done before the load began`);
     this.healths.set(session, health);
     if (this.healths.size === this.options.sessions.length) this.finish();
   }

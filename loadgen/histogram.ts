@@ -78,21 +78,10 @@ export class Histogram {
   }
 
   /** @throws RangeError if it is no histogram that `toSparse` could have made */
-  mergeSparse({ gaps, counts, sumUs, maxUs }: SparseHistogram): void {
-    if (gaps.length !== counts.length)
-      throw new RangeError(`histogram with ${gaps.length} buckets but ${counts.length} counts`);
-    if (!(sumUs >= 0) || !(maxUs >= 0 && maxUs <= maxValueUs))
-      throw new RangeError(`histogram with sum ${sumUs} and maximum ${maxUs}`);
-    let check = -1;
-    gaps.forEach((gap, position) => {
-      const next = position === 0 ? gap : check + gap;
-      const count = counts[position]!;
-      if (!Number.isInteger(next) || next <= check || next >= bucketCount)
-        throw new RangeError(`histogram bucket ${next} is out of order or range`);
-      if (!Number.isSafeInteger(count) || count < 1)
-        throw new RangeError(`histogram bucket ${next} with count ${count}`);
-      check = next;
-    });
+  mergeSparse(sparse: SparseHistogram): void {
+    const problem = sparseProblem(sparse);
+    if (problem !== undefined) throw new RangeError(problem);
+    const { gaps, counts, sumUs, maxUs } = sparse;
     let index = 0;
     gaps.forEach((gap, position) => {
       index += gap;
@@ -156,6 +145,24 @@ export class Histogram {
     if (index < this.lowestIndex) this.lowestIndex = index;
     if (index > this.highestIndex) this.highestIndex = index;
   }
+}
+
+/** Why this is no histogram that `toSparse` could have made; undefined: it is one. */
+export function sparseProblem({ gaps, counts, sumUs, maxUs }: SparseHistogram): string | undefined {
+  if (gaps.length !== counts.length)
+    return `histogram with ${gaps.length} buckets but ${counts.length} counts`;
+  if (!(sumUs >= 0 && sumUs < Infinity) || !(maxUs >= 0 && maxUs <= maxValueUs))
+    return `histogram with sum ${sumUs} and maximum ${maxUs}`;
+  let before = -1;
+  for (const [position, gap] of gaps.entries()) {
+    const bucket = position === 0 ? gap : before + gap;
+    const count = counts[position]!;
+    if (!Number.isInteger(bucket) || bucket <= before || bucket >= bucketCount)
+      return `histogram bucket ${bucket} is out of order or range`;
+    if (!Number.isSafeInteger(count) || count < 1) return `histogram bucket ${bucket} with count ${count}`;
+    before = bucket;
+  }
+  return undefined;
 }
 
 /** Smallest whole rank >= p n; p n that misses a whole number only by rounding (0.95 * 100) counts as that number. */

@@ -1,5 +1,6 @@
 /** One registered worker as the controller sees it. */
 import type { ServerDuplexStream } from "@grpc/grpc-js";
+import { heartbeatProblem } from "./check-words";
 import type { ControllerMessage, Heartbeat, Register, WorkerMessage } from "./protocol";
 
 /** A worker that says nothing for this long is lost, milliseconds: five missed heartbeats. */
@@ -38,9 +39,14 @@ export class WorkerSession {
   }
 
   received(message: WorkerMessage): void {
+    if (this.closed) return;
     clearTimeout(this.silence);
     this.silence = this.awaitMessage();
-    if (message.body === "heartbeat") this.heartbeat = message.heartbeat;
+    if (message.body === "heartbeat") {
+      const problem = heartbeatProblem(message.heartbeat);
+      if (problem !== undefined) return this.close(`it sent a heartbeat that is none: ${problem}`);
+      this.heartbeat = message.heartbeat;
+    }
     if (message.body === "leaving") this.onGone(this);
     this.listener?.message(this, message);
   }
