@@ -37,6 +37,8 @@ export interface RunSummary {
 
 interface Start {
   readonly startedUnixMs: number;
+  /** Ascends over all measurements: two may start in one millisecond, and clocks are set back. Absent in older folders. */
+  readonly order?: number;
   readonly spec: ShownSpec;
 }
 
@@ -46,18 +48,19 @@ const lostError = "the controller was restarted during the measurement";
 
 export class HistoryStore {
   private readonly runs = new Map<string, RunSummary>();
+  private lastOrder = 0;
 
   /** @param folder is made if need be; measurements that ran when it was last used are lost ones now. @throws Error naming the folder */
   constructor(private readonly folder: string) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      for (const name of readdirSync(folder)) this.readRun(join(folder, name));
+      const found = readdirSync(folder).flatMap((name) => this.readRun(join(folder, name)) ?? []);
+      found.sort((one, other) => one.order - other.order || one.run.startedUnixMs - other.run.startedUnixMs);
+      for (const { run } of found) this.runs.set(run.id, run);
+      this.lastOrder = found.at(-1)?.order ?? 0;
     } catch (error) {
       throw new Error(`the state folder ${folder} cannot be used: ${(error as Error).message}`);
     }
-    const ordered = [...this.runs.values()].sort((one, other) => one.startedUnixMs - other.startedUnixMs);
-    this.runs.clear();
-    for (const run of ordered) this.runs.set(run.id, run);
   }
 
   /** Oldest first. */
@@ -70,13 +73,17 @@ export class HistoryStore {
   }
 
   started({ knownAnswers: _knownAnswers, tls: _tls, ...spec }: LoadSpec): RunSummary {
-    const start: Start = { startedUnixMs: Date.now(), spec };
+    const startedUnixMs = Date.now();
+    const start: Start = { startedUnixMs, order: ++this.lastOrder, spec };
     const folder = this.folderOf(spec.id);
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { mode: 0o700 });
     writeFileSync(join(folder, "start.json"), JSON.stringify(start));
     this.runs.delete(spec.id);
-    const run = { id: spec.id, ...start, state: "running", changes: [], result: null, error: null } as const;
+    const run: RunSummary = {
+      ...{ id: spec.id, startedUnixMs, spec },
+      ...{ state: "running", changes: [], result: null, error: null },
+    };
     this.runs.set(spec.id, run);
     for (const { id } of this.list().slice(0, Math.max(0, this.runs.size - KEPT_RUNS))) this.remove(id);
     return run;
@@ -119,7 +126,7 @@ export class HistoryStore {
     return lines.map((line) => JSON.parse(line) as RecordedSecond);
   }
 
-  private readRun(folder: string): void {
+  private readRun(folder: string): { readonly run: RunSummary; readonly order: number } | undefined {
     const read = <T>(name: string): T | undefined => {
       try {
         return JSON.parse(readFileSync(join(folder, name), "utf8")) as T;
@@ -128,13 +135,14 @@ export class HistoryStore {
       }
     };
     const start = read<Start>("start.json");
-    if (start === undefined) return; // a stranger's folder, or one whose first file was cut off
+    if (start === undefined) return undefined; // a stranger's folder, or one whose first file was cut off
     let end = read<End>("end.json");
     if (end === undefined) {
       end = { state: "lost", changes: [], result: null, error: lostError };
       this.writeEnd(folder, end);
     }
-    this.runs.set(start.spec.id, { id: start.spec.id, ...start, ...end });
+    const { startedUnixMs, order = 0, spec } = start;
+    return { run: { id: spec.id, startedUnixMs, spec, ...end }, order };
   }
 
   /** Whole or not at all. */
