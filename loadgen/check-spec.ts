@@ -71,6 +71,11 @@ export function checkLoadSpec(spec: LoadSpec): void {
     `warmupS must be 0 or more seconds, got ${spec.warmupS}`,
   );
   above("measureS", 0, " s");
+  const lengthMs = (spec.warmupS + spec.measureS) * 1000 * spec.timeDilation;
+  check(
+    !(lengthMs > MAX_TIMER_MS),
+    `warmupS plus measureS, times timeDilation, must be at most ${MAX_TIMER_MS / 1000} s, got ${lengthMs / 1000}`,
+  );
   above("sloBoundMs", 0, " ms");
   check(
     spec.deadlineMs >= spec.sloBoundMs,

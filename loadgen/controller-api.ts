@@ -11,6 +11,7 @@ import type { ControllerMetrics } from "./controller-metrics";
 import type { HistoryStore } from "./history/history-store";
 import { addHttpGuard } from "./http-guard";
 import type { LoadProgress, LoadResult, LoadSpec } from "./load-spec";
+import { issuesOf, loadSpecSchema } from "./spec-schema";
 
 /** State of one measurement as `GET /measurements/:id` answers it. */
 export type MeasurementState =
@@ -34,6 +35,11 @@ export interface ControllerApiOptions {
 
 /** A spec with the known answers of 128 images is about 20 kB; one with a million recorded arrivals is much larger. */
 const MAX_BODY_BYTES = 24 * 1024 * 1024;
+/** A request has to be here whole after this, milliseconds; 24 MB through a port-forward take some. */
+const REQUEST_TIMEOUT_MS = 60_000;
+/** States that are kept; the history has the results of earlier measurements. */
+const KEPT_STATES = 200;
+
 /** The server, not yet listening. */
 export function controllerApi(options: ControllerApiOptions): FastifyInstance {
   const { controller, token, metrics, store } = options;
@@ -43,7 +49,14 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
     const result = store.get(id)?.result;
     return measurements.get(id) ?? (result ? { state: "finished", result } : undefined);
   };
-  const app = fastify({ bodyLimit: MAX_BODY_BYTES });
+  const keep = (id: string, state: MeasurementState): void => {
+    measurements.set(id, state);
+    for (const [old, { state: name }] of measurements) {
+      if (measurements.size <= KEPT_STATES) return;
+      if (name !== "running") measurements.delete(old);
+    }
+  };
+  const app = fastify({ bodyLimit: MAX_BODY_BYTES, requestTimeout: REQUEST_TIMEOUT_MS });
 
   const probes = ["/healthz", "/metrics"];
   addHttpGuard(app, {
@@ -67,6 +80,9 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
 
   app.put<{ Params: { id: string }; Body: LoadSpec }>("/measurements/:id", async (request, reply) => {
     const { id } = request.params;
+    const parsed = loadSpecSchema.safeParse(request.body);
+    if (!parsed.success)
+      return reply.code(400).send({ error: `no load spec: ${issuesOf(parsed.error.issues)}` });
     if (request.body.id !== id) return reply.code(400).send({ error: `the spec's id is not ${id}` });
     const known = stateOf(id);
     if (known !== undefined && known.state !== "failed") return reply.code(200).send(known);
@@ -74,14 +90,14 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
     if (controller.isEnding) return reply.code(503).send({ error: "the load controller is ending" });
     const abort = new AbortController();
     aborts.set(id, abort);
-    measurements.set(id, { state: "running", progress: null });
+    keep(id, { state: "running", progress: null });
     controller
-      .run(request.body, (progress) => measurements.set(id, { state: "running", progress }), abort.signal)
+      .run(request.body, (progress) => keep(id, { state: "running", progress }), abort.signal)
       .then(
-        (result) => measurements.set(id, { state: "finished", result }),
+        (result) => keep(id, { state: "finished", result }),
         (error: unknown) => {
           const prefix = error instanceof LoadSpecError ? "bad spec: " : "";
-          measurements.set(id, {
+          keep(id, {
             state: "failed",
             error: prefix + (error instanceof Error ? error.message : String(error)),
           });

@@ -25,6 +25,7 @@ interface Arguments {
   readonly allowHost: readonly string[];
   readonly sloBoundMs: number;
   readonly target: readonly string[];
+  readonly anyTarget: boolean;
   readonly metricsUrl: readonly string[];
   readonly maxRate: number;
   readonly maxInFlight: number;
@@ -33,6 +34,10 @@ interface Arguments {
   readonly graceS: number;
 }
 
+/** More than two workers pass of the smallest requests; whoever needs more says so. */
+const DEFAULT_MAX_RATE_PER_S = 100_000;
+/** Each is a small object in its worker until it is sent. */
+const DEFAULT_MAX_IN_FLIGHT = 100_000;
 /** So long after an interrupted measurement its result can still be fetched, milliseconds: callers ask once a second. */
 const HAND_OVER_MS = 3000;
 
@@ -72,7 +77,7 @@ function parseLimit(text: string): number {
 }
 
 async function main(): Promise<void> {
-  const options = new Command("controller")
+  const command = new Command("controller")
     .description(
       "Runs measurements over all registered load workers. The shared token comes in the environment variable LOADGEN_TOKEN.",
     )
@@ -98,9 +103,14 @@ async function main(): Promise<void> {
     )
     .option(
       "--target <host:port>",
-      "server that may be loaded, or dns:///NAME:PORT for all its replicas; repeatable; without it, any that a caller with the token names",
+      "server that may be loaded, or dns:///NAME:PORT for all its replicas; repeatable",
       parseTarget,
       [],
+    )
+    .option(
+      "--any-target",
+      "whoever has the token may load any server that it names; the console offers none then",
+      false,
     )
     .option(
       "--metrics-url <url>",
@@ -108,12 +118,17 @@ async function main(): Promise<void> {
       parseUrl,
       [],
     )
-    .option("--max-rate <n>", "hard limit on the offered requests per second", parseLimit, Infinity)
+    .option(
+      "--max-rate <n>",
+      "hard limit on the offered requests per second",
+      parseLimit,
+      DEFAULT_MAX_RATE_PER_S,
+    )
     .option(
       "--max-in-flight <n>",
       "hard limit on the requests in flight of a measurement",
       parseLimit,
-      Infinity,
+      DEFAULT_MAX_IN_FLIGHT,
     )
     .option(
       "--state-dir <dir>",
@@ -130,8 +145,13 @@ async function main(): Promise<void> {
       parseGraceS,
       DEFAULT_GRACE_S,
     )
-    .parse()
-    .opts<Arguments>();
+    .parse();
+  const options = command.opts<Arguments>();
+  if (options.anyTarget === options.target.length > 0)
+    command.error(
+      "error: name each server that may be loaded with --target HOST:PORT, or allow every one with --any-target",
+      { exitCode: 2 },
+    );
   const token = process.env["LOADGEN_TOKEN"] ?? "";
   if (token === "") {
     process.stderr.write(
@@ -167,7 +187,7 @@ async function main(): Promise<void> {
     token,
     observer: bothObservers(metrics, recorder),
     limits: {
-      targets: options.target.length === 0 ? null : options.target,
+      targets: options.anyTarget ? null : options.target,
       maxRatePerS: options.maxRate,
       maxInFlight: options.maxInFlight,
     },

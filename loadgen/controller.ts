@@ -2,6 +2,7 @@
 import { randomUUID, timingSafeEqual } from "node:crypto";
 import { Metadata, Server, ServerCredentials, status, type ServerErrorResponse } from "@grpc/grpc-js";
 import { checkChange, checkLoadSpec, LoadSpecError } from "./check-spec";
+import { registerProblem } from "./check-words";
 import { ControllerRun, InterruptedError, type MeasurementObserver } from "./controller-run";
 import type { LoadProfile } from "./load-profile";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "./load-spec";
@@ -12,13 +13,15 @@ import {
   type Register,
   type WorkerMessage,
 } from "./protocol";
-import { checkLimits, noLimits, resolveTargets, type LoadLimits } from "./targets";
-import { WorkerSession, type WorkerStream } from "./worker-session";
+import { checkLimits, limitedShape, noLimits, resolveTargets, type LoadLimits } from "./targets";
+import { HEARTBEAT_TIMEOUT_MS, WorkerSession, type WorkerStream } from "./worker-session";
 
 /** Results that are kept for a repeated id. */
 const KEPT_RESULTS = 1000;
 /** Largest message from a worker, bytes: a delta with every bucket of its histograms in use is about 1 MB. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+/** A connection without a stream is closed after this: every worker has one, strangers shall not collect. */
+const MAX_IDLE_MS = 30_000;
 
 export interface ControllerOptions {
   /** Secret that every worker must bring. Not empty. */
@@ -63,7 +66,10 @@ export class Controller implements LoadClient {
   static async listen(options: ControllerOptions): Promise<Controller> {
     const { token, host = "127.0.0.1", port = 0, onRegister, observer, limits = noLimits } = options;
     if (token === "") throw new RangeError("the controller needs a token that is not empty");
-    const server = new Server({ "grpc.max_receive_message_length": MAX_MESSAGE_BYTES });
+    const server = new Server({
+      "grpc.max_receive_message_length": MAX_MESSAGE_BYTES,
+      "grpc.max_connection_idle_ms": MAX_IDLE_MS,
+    });
     const controller = new Controller(server, Buffer.from(`Bearer ${token}`), onRegister, observer, limits);
     server.addService(loadControlService(), {
       Work: (stream: WorkerStream) => controller.onStream(stream),
@@ -138,7 +144,7 @@ export class Controller implements LoadClient {
     const { spec, run } = this.current;
     checkLimits({ ...spec, shape }, this.limits);
     checkChange(spec, shape);
-    return run.change(shape);
+    return run.change(limitedShape(shape, this.limits));
   }
 
   /**
@@ -184,7 +190,8 @@ export class Controller implements LoadClient {
   ): Promise<LoadResult> {
     checkLoadSpec(asked);
     checkLimits(asked, this.limits);
-    const spec = await resolveTargets(asked, this.limits);
+    const shape = limitedShape(asked.shape, this.limits);
+    const spec = await resolveTargets({ ...asked, shape }, this.limits);
     signal?.throwIfAborted();
     if (this.endingBecause !== undefined) throw new InterruptedError(this.endingBecause);
     // Who registers later takes part in the next one.
@@ -217,15 +224,31 @@ export class Controller implements LoadClient {
     if (!this.isAuthorized(String(authorization)))
       return refuse(stream, status.UNAUTHENTICATED, "the worker's token is not the controller's");
     let session: WorkerSession | undefined;
-    const gone = (reason: string): void => session?.close(reason);
+    let isRefused = false;
+    const refuseOnce = (code: number, details: string): void => {
+      if (!isRefused) refuse(stream, code, details);
+      isRefused = true;
+    };
+    const silence = setTimeout(
+      () => refuseOnce(status.DEADLINE_EXCEEDED, "the worker did not register"),
+      HEARTBEAT_TIMEOUT_MS,
+    );
+    const gone = (reason: string): void => {
+      clearTimeout(silence);
+      session?.close(reason);
+    };
     stream.on("data", (message: WorkerMessage) => {
-      if (message.body !== "register") {
-        session?.received(message);
-      } else if (message.register.protocolVersion !== PROTOCOL_VERSION) {
-        const { protocolVersion } = message.register;
+      if (isRefused) return;
+      if (message.body !== "register") return session?.received(message);
+      const { protocolVersion } = message.register;
+      const problem = registerProblem(message.register);
+      if (protocolVersion !== PROTOCOL_VERSION) {
         const text = `the worker speaks protocol ${protocolVersion}, the controller ${PROTOCOL_VERSION}: run one version`;
-        refuse(stream, status.FAILED_PRECONDITION, text);
+        refuseOnce(status.FAILED_PRECONDITION, text);
+      } else if (problem !== undefined) {
+        refuseOnce(status.INVALID_ARGUMENT, problem);
       } else {
+        clearTimeout(silence);
         session ??= this.register(message.register, stream);
         session.say({ body: "registered", registered: { epoch: this.epoch } });
       }

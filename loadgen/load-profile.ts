@@ -30,6 +30,11 @@ export type LoadProfile =
 /** Most arrivals of a recording: they travel to every worker in one message, 8 bytes each. */
 export const MAX_RECORDED_ARRIVALS = 1_000_000;
 
+/** Most users: each is an entry in its worker's memory. */
+const MAX_USERS = 1_000_000;
+/** Highest rate, requests per second: far beyond any client; above it one would only count what it sheds. */
+const MAX_RATE_PER_S = 10_000_000;
+
 /** Whether requests leave at planned times whatever the answers are. */
 export function isOpenLoop(shape: LoadProfile): shape is Exclude<LoadProfile, { kind: "users" }> {
   return shape.kind !== "users";
@@ -91,9 +96,12 @@ export function describeLoad(shape: LoadProfile): string {
   const rate = (perS: number): string => `${Number(perS.toFixed(1))}/s`;
   switch (shape.kind) {
     case "users":
-      return shape.thinkMaxS > 0
-        ? `${shape.users} users at ${rate(shape.spawnPerS)}, think ${shape.thinkMinS} to ${shape.thinkMaxS} s`
-        : `${shape.users} in flight`;
+      return (
+        (shape.thinkMaxS > 0
+          ? `${shape.users} users at ${rate(shape.spawnPerS)}, think ${shape.thinkMinS} to ${shape.thinkMaxS} s`
+          : `${shape.users} in flight`) +
+        ((shape.maxRatePerS ?? 0) > 0 ? `, at most ${rate(shape.maxRatePerS!)}` : "")
+      );
     case "ramp":
       return `${shape.arrivals} ramp ${rate(shape.fromPerS)} to ${rate(shape.toPerS)} in ${shape.overS} s`;
     case "steps":
@@ -111,6 +119,8 @@ export function profileProblems(shape: LoadProfile): string[] {
   const positive = (name: string, value: number, what: string): void => {
     if (!(value > 0 && Number.isFinite(value)))
       problems.push(`shape.${name} must be above 0 ${what}, got ${value}`);
+    else if (value > MAX_RATE_PER_S)
+      problems.push(`shape.${name} must be at most ${MAX_RATE_PER_S} ${what}, got ${value}`);
   };
   switch (shape.kind) {
     case "poisson":
@@ -119,8 +129,8 @@ export function profileProblems(shape: LoadProfile): string[] {
       return problems;
     case "ramp":
       checkArrivals(shape.arrivals, problems);
-      if (!(shape.fromPerS >= 0 && Number.isFinite(shape.fromPerS)))
-        problems.push(`shape.fromPerS must be 0 or more requests/s, got ${shape.fromPerS}`);
+      if (!(shape.fromPerS >= 0 && shape.fromPerS <= MAX_RATE_PER_S))
+        problems.push(`shape.fromPerS must be 0 to ${MAX_RATE_PER_S} requests/s, got ${shape.fromPerS}`);
       positive("toPerS", shape.toPerS, "requests/s");
       positive("overS", shape.overS, "s");
       return problems;
@@ -167,6 +177,7 @@ function userProblems(shape: Extract<LoadShape, { kind: "users" }>): string[] {
     problems.push(`shape.maxRatePerS must be 0 (no limit) or more requests/s, got ${maxRatePerS}`);
   if (!(Number.isSafeInteger(users) && users >= 1))
     problems.push(`shape.users must be a whole number >= 1, got ${users}`);
+  if (users > MAX_USERS) problems.push(`shape.users must be at most ${MAX_USERS}, got ${users}`);
   if (!(spawnPerS > 0 && Number.isFinite(spawnPerS)))
     problems.push(`shape.spawnPerS must be above 0 users/s, got ${spawnPerS}`);
   if (!(thinkMinS >= 0 && thinkMaxS >= thinkMinS && Number.isFinite(thinkMaxS)))

@@ -83,6 +83,12 @@ export async function resolveTargets(
   return { ...spec, addresses: [...new Set(resolved.flat())] };
 }
 
+/** The shape as the limits let it run: a closed loop that would take whatever the server gives is held to the highest rate. */
+export function limitedShape(shape: LoadProfile, { maxRatePerS }: LoadLimits): LoadProfile {
+  if (shape.kind !== "users" || maxRatePerS === Infinity || peakRatePerS(shape) > 0) return shape;
+  return { ...shape, maxRatePerS };
+}
+
 /** @throws LoadSpecError for a load beyond the limits */
 export function checkLimits(
   { shape, maxInFlight }: { readonly shape: LoadProfile; readonly maxInFlight: number },

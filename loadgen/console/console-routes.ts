@@ -8,6 +8,7 @@ import { describeModel, ModelDescriptionError, readyModels } from "../describe-m
 import { toCsv, toHdrLog } from "../history/exports";
 import type { HistoryStore } from "../history/history-store";
 import { describeLoad } from "../load-profile";
+import { issuesOf } from "../spec-schema";
 import { plainAddress } from "../targets";
 import type { ConsoleHub } from "./console-hub";
 import { changeSchema, loadRequestSchema, specOfRequest } from "./load-request";
@@ -159,8 +160,4 @@ function notTarget(target: string): string {
 
 function isUsersMistake(error: unknown): boolean {
   return error instanceof LoadSpecError || error instanceof ModelDescriptionError;
-}
-
-function issuesOf(issues: readonly { readonly path: PropertyKey[]; readonly message: string }[]): string {
-  return issues.map(({ path, message }) => `${path.join(".") || "request"}: ${message}`).join("; ");
 }

@@ -20,6 +20,7 @@ export const shapeSchema = z.discriminatedUnion("kind", [
     spawnPerS: figure,
     thinkMinS: figure,
     thinkMaxS: figure,
+    maxRatePerS: figure.optional(),
   }),
   z.object({ kind: z.literal("ramp"), fromPerS: figure, toPerS: figure, overS: figure, arrivals }),
   z.object({

@@ -34,6 +34,18 @@ describe("checkLoadSpec", () => {
       { deadlineMs: 2e9, timeDilation: 2 },
       "deadlineMs times timeDilation must be at most 2147483647 ms, got 4000000000",
     ],
+    [
+      { measureS: 1e12 },
+      "warmupS plus measureS, times timeDilation, must be at most 2147483.647 s, got 1000000000000.1",
+    ],
+    [
+      { maxInFlight: 1e10, shape: { kind: "users", users: 1e9, spawnPerS: 1, thinkMinS: 1, thinkMaxS: 1 } },
+      "shape.users must be at most 1000000, got 1000000000",
+    ],
+    [
+      { maxInFlight: 1e12, shape: { kind: "poisson", ratePerS: 1e9 } },
+      "shape.ratePerS must be at most 10000000 requests/s, got 1000000000",
+    ],
     [{ timeDilation: 0.9 }, "timeDilation must be 1 or more, got 0.9"],
     [{ connectionsPerAddress: 0 }, "connectionsPerAddress must be a whole number >= 1, got 0"],
     [{ seed: 0.5 }, "seed must be a whole number, got 0.5"],

@@ -34,7 +34,7 @@ interface Controller {
 
 /** A controller on free ports, as soon as it has said which. */
 async function startController(...args: readonly string[]): Promise<Controller> {
-  const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", ...args]);
+  const child = start("controller-main.ts", ["--port", "0", "--http-port", "0", "--any-target", ...args]);
   const line = await new Promise<string>((resolve) =>
     createInterface({ input: child.stdout! }).once("line", resolve),
   );
@@ -215,10 +215,62 @@ describe("the controller as a process", () => {
     expect(state.state === "failed" && state.error).toMatch(/measureS/);
   });
 
-  it("does not start without a token", async () => {
-    const child = spawn(process.execPath, ["--import", "tsx", join(room, "controller-main.ts")], {
-      env: { ...process.env, LOADGEN_TOKEN: "" },
+  it.each<[string, unknown, RegExp]>([
+    ["null", null, /no load spec: request: /],
+    ["a list", [], /no load spec: request: /],
+    ["half a spec", { id: "m3", addresses: "a:1" }, /addresses: .*modelName: .*shape: /],
+    [
+      "a shape that is none",
+      { ...loadSpec({ addresses: [], imageFolder: "" }), shape: null },
+      /^[^;]*shape: /,
+    ],
+  ])("a body that is no spec is refused by its fields: %s", async (_, body, error) => {
+    const response = await fetch(`${api}/measurements/m3`, {
+      method: "PUT",
+      headers,
+      body: JSON.stringify(body),
     });
-    expect(await new Promise((resolve) => child.once("exit", resolve))).toBe(2);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { error: string }).error).toMatch(error);
+    expect((await fetch(`${api}/measurements/m3`, { headers })).status).toBe(404);
+  });
+
+  it("without the token not even a huge body is read; with it, one over 24 MB is refused", async () => {
+    const body = Buffer.alloc(25 * 1024 * 1024, " ");
+    const send = (authorization: string): Promise<number> =>
+      new Promise((resolve) => {
+        const { port } = new URL(api);
+        const type = "application/json";
+        const call = request(
+          {
+            ...{ host: "127.0.0.1", port, path: "/measurements/big", method: "PUT" },
+            headers: { authorization, "content-type": type, "content-length": body.length },
+          },
+          (response) => {
+            response.resume();
+            resolve(response.statusCode!);
+          },
+        );
+        // It may hang up before the whole body is there.
+        call.on("error", () => undefined).end(body);
+      });
+    expect(await send("Bearer nope")).toBe(401);
+    expect(await send(headers.authorization)).toBe(413);
+  });
+
+  it.each<[string, readonly string[], RegExp]>([
+    ["without a token", ["--any-target"], /LOADGEN_TOKEN is not set/],
+    ["without a word about targets", [], /name each server that may be loaded with --target HOST:PORT/],
+    ["with targets and all others, too", ["--any-target", "--target", "a:1"], /or allow every one/],
+    ["with a target that is none", ["--target", "nowhere"], /"nowhere" is no host:port/],
+    ["with a limit that is none", ["--any-target", "--max-rate", "-5"], /above 0/],
+  ])("does not start %s", async (_, args, message) => {
+    const child = spawn(process.execPath, ["--import", "tsx", join(room, "controller-main.ts"), ...args], {
+      env: { ...process.env, LOADGEN_TOKEN: message.source.startsWith("LOADGEN") ? "" : token },
+    });
+    let said = "";
+    child.stderr.on("data", (text: Buffer) => (said += text.toString()));
+    expect(await new Promise((resolve) => child.once("close", resolve))).toBeGreaterThan(0);
+    expect(said).toMatch(message);
   });
 });

@@ -159,6 +159,30 @@ describe("merging", () => {
   });
 });
 
+it("a closed loop that takes what the server gives is held to the controller's hard limit, at its start and when it is changed", async () => {
+  await controller.close();
+  controller = await Controller.listen({
+    token,
+    limits: { targets: ["a:1"], maxRatePerS: 50, maxInFlight: 1000 },
+  });
+  const [worker] = await registered(1);
+  const closed = { kind: "users", users: 8, spawnPerS: 1e6, thinkMinS: 0, thinkMaxS: 0 } as const;
+  worker!.onStart = (runId) => {
+    expect(controller.change(runId, { ...closed, users: 4 })).toBe(true);
+    worker!.reportAll(runId);
+  };
+  const result = await controller.run({ ...spec, id: "closed", shape: closed });
+  const told = worker!.received.flatMap((message) =>
+    message.body === "prepare"
+      ? [message.prepare.spec.shape]
+      : message.body === "change"
+        ? [message.change.spec.shape]
+        : [],
+  );
+  expect(told).toEqual([8, 4].map((users) => ({ ...closed, users, maxRatePerS: 50 })));
+  expect(result.changes?.[0]?.shape).toEqual({ ...closed, users: 4, maxRatePerS: 50 });
+});
+
 describe("workers come and go", () => {
   it("who registers during a measurement takes part in the next one", async () => {
     const [first] = await registered(1);

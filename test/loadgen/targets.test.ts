@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkLimits, noLimits, resolveTargets } from "../../loadgen/targets";
+import { checkLimits, limitedShape, noLimits, resolveTargets } from "../../loadgen/targets";
 import { loadSpec } from "./support/spec";
 
 const spec = (...addresses: string[]) => loadSpec({ addresses, imageFolder: "/images" });
@@ -73,4 +73,13 @@ it("rate and requests in flight have hard limits, whatever the shape", () => {
     { kind: "recorded", atS: Array.from({ length: 300 }, (_, i) => i / 150) },
   ] as const)
     expect(() => checkLimits({ ...ok, shape }, limits)).toThrow(/would offer .* limit is 100 \(--max-rate\)/);
+  // A closed loop that takes what the server gives is held to the limit instead.
+  const closed = { kind: "users", users: 16, spawnPerS: 1e6, thinkMinS: 0, thinkMaxS: 0 } as const;
+  for (const shape of [closed, { ...closed, thinkMaxS: 0.1 }]) {
+    expect(() => checkLimits({ ...ok, shape }, limits)).not.toThrow();
+    expect(limitedShape(shape, limits)).toEqual({ ...shape, maxRatePerS: 100 });
+    expect(limitedShape(shape, noLimits)).toEqual(shape);
+  }
+  expect(() => checkLimits({ ...ok, shape: { ...closed, maxRatePerS: 101 } }, limits)).toThrow(/--max-rate/);
+  expect(limitedShape({ ...closed, maxRatePerS: 20 }, limits)).toEqual({ ...closed, maxRatePerS: 20 });
 });

@@ -57,6 +57,7 @@ it("runs the worker, which looks for its controller and ends on SIGTERM", async 
 it("runs the controller, whose console is complete, and which ends on SIGTERM", async () => {
   const args = [
     "loadgen/controller-main.js",
+    "--any-target",
     "--port",
     "0",
     "--http-port",

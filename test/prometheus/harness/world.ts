@@ -284,6 +284,7 @@ export class World {
     ]);
     this.startTs("controller", "loadgen/controller-main.ts", [
       ...["--port", String(load[0]), "--http-port", String(load[1]), "--slo-bound-ms", String(slo.boundMs)],
+      "--any-target",
     ]);
     await this.startTriton();
     for (const url of Object.values(this.metricsUrls))
