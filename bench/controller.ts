@@ -38,7 +38,16 @@ function report(random: RandomStream, interval: number): TallyMessage {
 async function main(): Promise<void> {
   const child = spawn(
     process.execPath,
-    ["--import", "tsx", join(__dirname, "../loadgen/controller-main.ts"), "--port", "0", "--http-port", "0"],
+    [
+      "--import",
+      "tsx",
+      join(__dirname, "../loadgen/controller-main.ts"),
+      "--any-target",
+      "--port",
+      "0",
+      "--http-port",
+      "0",
+    ],
     { stdio: ["ignore", "pipe", "ignore"], env: { ...process.env, LOADGEN_TOKEN: token } },
   );
   const line = await new Promise<string>((resolve) =>
@@ -55,6 +64,7 @@ async function main(): Promise<void> {
     cpuShare: 0.2,
     wireMbPerS: 12,
     rssMb: 90,
+    ratePerS: 20,
     inFlight: 2,
   };
   for (const worker of workers) {

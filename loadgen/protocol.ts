@@ -40,6 +40,8 @@ export interface Heartbeat {
   readonly cpuShare: number;
   readonly wireMbPerS: number;
   readonly rssMb: number;
+  /** Requests sent per second since the last heartbeat. */
+  readonly ratePerS: number;
 }
 
 export interface WindowHealth {

@@ -62,6 +62,8 @@ export class LoadWorker {
   private readonly payloads = new PayloadSource();
   private readonly heartbeatHealth = new HealthMonitor(() => 0);
   private readonly heartbeatTimer: NodeJS.Timeout;
+  /** Of the last heartbeat, on the monotonic clock. */
+  private reportedMs = performance.now();
   private stream: Stream | undefined;
   private run: CurrentRun | undefined;
   private backoffMs = FIRST_BACKOFF_MS;
@@ -236,6 +238,11 @@ export class LoadWorker {
     const lateness = loop?.measured.lateness;
     const { loopDelayP99Ms, cpuShare } = this.heartbeatHealth.read();
     this.heartbeatHealth.restart();
+    // What the tallies hold was sent since they were last reported and cleared, which was then.
+    const sent = loop === undefined ? 0 : loop.measured.lateness.count + loop.warmup.lateness.count;
+    const nowMs = performance.now();
+    const ratePerS = (sent * 1000) / Math.max(1, nowMs - this.reportedMs);
+    this.reportedMs = nowMs;
     this.say({
       body: "heartbeat",
       heartbeat: {
@@ -247,6 +254,7 @@ export class LoadWorker {
         cpuShare,
         wireMbPerS: run?.measurement?.wireMbPerS() ?? 0,
         rssMb: process.memoryUsage.rss() / 1e6,
+        ratePerS,
       },
     });
     if (run !== undefined && loop !== undefined) this.sendDelta(run);

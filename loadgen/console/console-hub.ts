@@ -122,6 +122,7 @@ function shown({ name, cores, heartbeat }: WorkerInfo): ShownWorker {
     cpuShare: heartbeat?.cpuShare ?? 0,
     wireMbPerS: heartbeat?.wireMbPerS ?? 0,
     rssMb: heartbeat?.rssMb ?? 0,
+    ratePerS: heartbeat?.ratePerS ?? 0,
   };
 }
 

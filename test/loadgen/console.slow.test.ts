@@ -140,6 +140,10 @@ describe("the console", () => {
       `document.getElementById("status").textContent.startsWith("measuring: 40 users on ${variant.name}")`,
     );
     await page.until(`Number(document.querySelector(".tile b").textContent) > 10`);
+    // Both workers send, each about half.
+    await page.until(
+      `[...document.querySelectorAll("#workers td:nth-child(3)")].every((cell) => Number(cell.textContent) > 5)`,
+    );
     expect(
       await page.read(
         `document.getElementById("start").disabled && document.getElementById("target").matches(":disabled")`,

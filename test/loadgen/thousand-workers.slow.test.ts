@@ -22,6 +22,7 @@ it("a thousand workers: all register, every report counts, one that dies is name
       cpuShare: 0,
       wireMbPerS: 0,
       rssMb: 0,
+      ratePerS: 0,
       inFlight: 1,
       runId: "",
     };

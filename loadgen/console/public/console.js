@@ -134,11 +134,13 @@
     byId("link").textContent = isOn ? "live" : "offline";
   }
 
+  const rate = (perS) => `${Number(perS.toFixed(1))}/s`;
+  const atMost = ({ maxRatePerS }) => (maxRatePerS > 0 ? `, at most ${rate(maxRatePerS)}` : "");
+
   function describe(shape) {
-    const rate = (perS) => `${Number(perS.toFixed(1))}/s`;
     switch (shape.kind) {
       case "users":
-        return shape.thinkMaxS > 0 ? `${shape.users} users` : `${shape.users} in flight`;
+        return shape.thinkMaxS > 0 ? `${shape.users} users` : `${shape.users} in flight${atMost(shape)}`;
       case "ramp":
         return `ramp ${rate(shape.fromPerS)} to ${rate(shape.toPerS)} in ${shape.overS} s`;
       case "steps":
@@ -250,11 +252,22 @@
       .slice(0, 50);
     table(
       "workers",
-      ["worker", "state", "in flight", "late p99, ms", "loop p99, ms", "CPU, %", "MB/s", "RAM, MB"],
+      [
+        "worker",
+        "state",
+        "sent /s",
+        "in flight",
+        "late p99, ms",
+        "loop p99, ms",
+        "CPU, %",
+        "MB/s",
+        "RAM, MB",
+      ],
       shown.map((worker) =>
         row(
           worker.name,
           worker.state,
+          fixed(worker.ratePerS),
           String(worker.inFlight),
           fixed(worker.latenessP99Ms, 2),
           fixed(worker.loopDelayP99Ms, 2),
