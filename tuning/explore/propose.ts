@@ -31,8 +31,8 @@ const worthwhile = 1.02;
 const same = 0.005;
 
 /**
- * The configuration with the highest predicted SLO rate, if that is worth measuring; if none is, one that is worth it should instances
- * crowd the host no more than they must by what was measured.
+ * The configuration with the highest predicted SLO rate, if that is worth measuring; if none is, the one with the highest that may be
+ * hoped for.
  */
 export function propose(measured: readonly Measured[], context: ProposalContext): Proposal {
   const known = measured.filter(({ outcome }) => outcome.sloRate !== null);
@@ -45,9 +45,9 @@ export function propose(measured: readonly Measured[], context: ProposalContext)
   ).filter((candidate) => !measured.some((one) => answers(one, candidate)));
   const atLeast = worthwhile * Math.max(...known.map(({ outcome }) => outcome.sloRate!.estimate));
   let simulated = 0;
-  for (const crowding of ["likely", "least"] as const) {
+  for (const outlook of ["likely", "hopeful"] as const) {
     const candidates = unknown.flatMap((variant) => {
-      const systems = systemsOf(variant, crowding);
+      const systems = systemsOf(variant, outlook);
       return systems.length === 0 ? [] : [{ variant, systems, capacity: leastCapacity(systems) }];
     });
     const found = bestOf(candidates, atLeast, context);

@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { catalogue, findVariant } from "../../../model-repo/catalogue";
 import { variantsProblems } from "../../../model-repo/validate-variant";
@@ -9,6 +11,8 @@ import { propose } from "../../../tuning/explore/propose";
 import type { Measured } from "../../../tuning/explore/relatives";
 import { configurationsOf, defaultSpace, sameConfiguration } from "../../../tuning/explore/space";
 import { budgetFor } from "../../../tuning/search/budget";
+import { readPointLog } from "../../../tuning/results/point-log";
+import { type Result, resultSchema } from "../../../tuning/results/result-schema";
 import { search, serverOf, slo } from "../search/virtual-search";
 
 const facts = { wireCeilingPerS: null, clientCeilingPerS: null };
@@ -100,6 +104,45 @@ describe("a proposal", () => {
     // Alone, it promises more.
     expect(propose([six], { ...context, space: few }).best).not.toBeNull();
   });
+
+  it.each([
+    // Of the grid's recorded configurations 128 x 6 was the best (14,225/s) and had the GPU at work all the time.
+    ["explore", 100, [128], [6, 8]],
+    // 32 x 6 with 2 ms held 9,710/s, 16 x 6 9,580/s; 64 x 8 missed 9,260/s.
+    ["explore20", 20, [16, 32], [6]],
+  ] as const)(
+    "goes from one recorded instance (%s) to where the recorded server is best at %i ms",
+    (part, boundMs, batchSizes, instanceCounts) => {
+      const evidence = join(__dirname, "../../../docs/evidence/h200/grids", part);
+      const [{ name, fittedLaw, sloRate, meanBatch }] = resultSchema
+        .parse(JSON.parse(readFileSync(join(evidence, "result.json"), "utf8")))
+        .variants.filter((one) => one.name === "fp16_in8_count1") as [Result["variants"][number]];
+      const own = readPointLog(join(evidence, "points.jsonl")).records.filter(
+        ({ spec }) => spec.variant.name === name,
+      );
+      const law = { ...fittedLaw!, ingressRequestsPerS: fittedLaw!.ingressRequestsPerS ?? Infinity };
+      const { outcome } = start[0]!;
+      const measured = {
+        variant: own[0]!.spec.variant,
+        outcome: {
+          ...outcome,
+          sloRate,
+          meanBatch,
+          fittedLaw: law,
+          fittedOverheadMs: 0.4,
+          trials: own as never,
+        },
+      };
+      const { best } = propose([measured], {
+        slo: { quantile: 0.95, boundMs },
+        mode: "poisson",
+        facts: { ...facts, scheduler: "payload" },
+      });
+      expect(batchSizes).toContain(best!.variant.maxBatchSize);
+      expect(instanceCounts).toContain(best!.variant.instanceCount);
+    },
+    20_000,
+  );
 
   it("needs a variant that was measured with success", () => {
     const outcome = { ...start[0]!.outcome, sloRate: null, fittedLaw: null };

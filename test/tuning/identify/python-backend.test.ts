@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { asObservation, readObservations } from "../../../examples/gpu/observations";
 import { catalogue } from "../../../model-repo/catalogue";
 import { hostMsOf } from "../../../serving-model/service-law";
 import { capacityPerS } from "../../../serving-model/truth";
 import { identify } from "../../../tuning/identify/identify";
-import { observationOf, type Observation } from "../../../tuning/identify/observation";
-import { readPointLog } from "../../../tuning/results/point-log";
+import type { Observation } from "../../../tuning/identify/observation";
 import recorded from "./fixtures/python-backend.json";
 
 type Name = keyof typeof recorded.settings;
@@ -51,29 +51,33 @@ describe("a backend that works on the host between input and output, as recorded
 });
 
 describe("instances that share a GPU without waiting for a batch, as recorded on a real one", () => {
-  const evidence = join(__dirname, "../../../docs/evidence/h200/two-gpus");
-  const trials = ["explore", "explore20"].flatMap(
-    (part) => readPointLog(join(evidence, part, "points.jsonl")).records,
-  );
-  const seen = trials.flatMap(({ spec, result }) => observationOf(spec, result) ?? []);
+  const seen = readObservations(join(__dirname, "../../../docs/evidence/h200/grids")).map(asObservation);
 
   it.each([
-    ["fp16_in8_max64_count3_delay0ms", 0.56],
-    ["fp16_in8_max64_count6_delay0ms", 0.74],
-    ["fp16_in8_max32_count4_delay0ms", 0.64],
-  ])("%s: a GPU that is %d busy at saturation leaves the limit to the host", (name, gpuBusy) => {
-    const own = seen.filter(({ variant }) => variant.name === name);
-    const { law, notes } = identify(own)!;
-    expect(notes.join(" ")).toMatch(/counted as host time/);
-    const [{ variant }] = own as [Observation];
-    const most = Math.max(...own.map(({ throughputPerS }) => throughputPerS));
-    const capacity = capacityPerS({ ...variant, dynamicBatching: true, law });
-    expect(capacity / most).toBeGreaterThan(0.85);
-    expect(capacity / most).toBeLessThan(1.15);
-    // The GPU's own part, as its gauge shows it.
-    const batch = variant.maxBatchSize;
-    const busy = ((law.gpuMsPerBatch + law.gpuMsPerImage * batch) * most) / batch / 1000;
-    expect(busy).toBeGreaterThan(gpuBusy * 0.85);
-    expect(busy).toBeLessThan(gpuBusy * 1.25);
-  });
+    [32, 2, 0.47],
+    [32, 4, 0.65],
+    [64, 6, 0.76],
+    [32, 6, 0.77],
+    [128, 4, 0.77],
+  ])(
+    "batch %d, %d instances: a GPU that is %d busy at saturation leaves the limit to the host",
+    (size, count, gpuBusy) => {
+      const own = seen.filter(
+        ({ variant: { maxBatchSize, instanceCount, queueDelayUs } }) =>
+          maxBatchSize === size && instanceCount === count && queueDelayUs === 0,
+      );
+      const { law, notes } = identify(own)!;
+      expect(notes.join(" ")).toMatch(/counted as host time/);
+      const [{ variant }] = own as [Observation];
+      const most = Math.max(...own.map(({ throughputPerS }) => throughputPerS));
+      const capacity = capacityPerS({ ...variant, dynamicBatching: true, law });
+      expect(capacity / most).toBeGreaterThan(0.85);
+      expect(capacity / most).toBeLessThan(1.15);
+      // The GPU's own part, as its gauge shows it.
+      const batch = variant.maxBatchSize;
+      const busy = ((law.gpuMsPerBatch + law.gpuMsPerImage * batch) * most) / batch / 1000;
+      expect(busy).toBeGreaterThan(gpuBusy * 0.85);
+      expect(busy).toBeLessThan(gpuBusy * 1.25);
+    },
+  );
 });
