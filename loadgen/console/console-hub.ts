@@ -2,10 +2,11 @@
 import type { ServerResponse } from "node:http";
 import type { Controller, WorkerInfo } from "../controller";
 import type { HistoryStore, RunSummary } from "../history/history-store";
-import type { LoadSecond, RecordedSecond } from "../history/load-second";
+import { addChartSecond, chartSeconds, type LoadSecond, type RecordedSecond } from "../history/load-second";
 import type { RecorderListener } from "../history/run-recorder";
 import type { LoadChange, LoadResult, LoadSpec } from "../load-spec";
 import type { Heartbeat } from "../protocol";
+import { shownRun, type ShownRun } from "./shown-run";
 
 /** A console that does not read is let go when this much waits for it, bytes; it comes back and gets a new snapshot. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
@@ -22,8 +23,8 @@ interface ShownWorker extends Omit<Heartbeat, "runId"> {
 /** What a console gets when it comes: everything it needs to look as if it had always been there (locust#2540). */
 export interface Snapshot {
   readonly workers: readonly ShownWorker[];
-  readonly runs: readonly RunSummary[];
-  /** Seconds of the running measurement, else of the last one. */
+  readonly runs: readonly ShownRun[];
+  /** Seconds of the running measurement, else of the last one; of long ones not all. */
   readonly seconds: readonly LoadSecond[];
 }
 
@@ -40,7 +41,7 @@ export class ConsoleHub implements RecorderListener {
     private readonly controller: () => Controller,
   ) {
     const last = store.list().at(-1);
-    this.seconds = last === undefined ? [] : store.seconds(last.id).map(({ second }) => second);
+    this.seconds = last === undefined ? [] : chartSeconds(store.seconds(last.id));
     this.timer = setInterval(() => this.tell("workers", this.workers()), WORKERS_EVERY_MS);
     this.timer.unref();
   }
@@ -62,35 +63,34 @@ export class ConsoleHub implements RecorderListener {
     running
       .catch((error: unknown) => {
         const reason = error instanceof Error ? error.message : String(error);
-        if (this.store.get(spec.id) !== undefined)
-          this.tell("run", this.store.ended(spec.id, undefined, reason));
+        if (this.store.get(spec.id) !== undefined) this.tellRun(this.store.ended(spec.id, undefined, reason));
       })
       .finally(() => this.beginnings.delete(spec.id));
     await Promise.race([begun, running]);
   }
 
   snapshot(): Snapshot {
-    return { workers: this.workers(), runs: this.store.list(), seconds: this.seconds };
+    return { workers: this.workers(), runs: this.store.list().map(shownRun), seconds: this.seconds };
   }
 
   started(spec: LoadSpec): void {
     this.seconds = [];
-    this.tell("run", this.store.started(spec));
+    this.tellRun(this.store.started(spec));
     this.beginnings.get(spec.id)?.();
   }
 
   second(spec: LoadSpec, recorded: RecordedSecond): void {
     this.store.second(spec.id, recorded);
-    this.seconds.push(recorded.second);
+    addChartSecond(this.seconds, recorded.second);
     this.tell("second", recorded.second);
   }
 
   changed(spec: LoadSpec, change: LoadChange): void {
-    this.tell("run", this.store.changed(spec.id, change));
+    this.tellRun(this.store.changed(spec.id, change));
   }
 
   ended(spec: LoadSpec, result: LoadResult | undefined): void {
-    this.tell("run", this.store.ended(spec.id, result, "it was aborted, or a worker could not run it"));
+    this.tellRun(this.store.ended(spec.id, result, "it was aborted, or a worker could not run it"));
   }
 
   close(): void {
@@ -98,8 +98,11 @@ export class ConsoleHub implements RecorderListener {
     for (const response of this.consoles) response.end();
   }
 
+  private tellRun(run: RunSummary | undefined): void {
+    if (run !== undefined) this.tell("run", shownRun(run));
+  }
+
   private tell(event: string, data: unknown): void {
-    if (data === undefined) return;
     for (const response of this.consoles) {
       if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
       else send(response, event, data);

@@ -7,12 +7,14 @@ import type { Controller } from "../controller";
 import { describeModel, ModelDescriptionError, readyModels } from "../describe-model";
 import { toCsv, toHdrLog } from "../history/exports";
 import type { HistoryStore } from "../history/history-store";
+import { chartSeconds } from "../history/load-second";
 import { describeLoad } from "../load-profile";
 import { issuesOf } from "../spec-schema";
 import { plainAddress } from "../targets";
 import type { ConsoleHub } from "./console-hub";
 import { changeSchema, loadRequestSchema, specOfRequest } from "./load-request";
 import { toHtmlReport } from "./html-report";
+import { shownRun } from "./shown-run";
 
 export interface ConsoleOptions {
   readonly controller: Controller;
@@ -112,7 +114,7 @@ export function addConsole(app: FastifyInstance, options: ConsoleOptions): void 
   app.get<{ Params: { id: string } }>("/console/runs/:id", async (request, reply) => {
     const run = store.get(request.params.id);
     if (run === undefined) return refuse(reply, 404, `no measurement ${request.params.id}`);
-    return { run, seconds: store.seconds(run.id).map(({ second }) => second) };
+    return { run: shownRun(run), seconds: chartSeconds(store.seconds(run.id)) };
   });
   app.get<{ Params: { id: string; format: string } }>(
     "/console/runs/:id/download/:format",

@@ -41,6 +41,24 @@ export interface LoadSecond {
   readonly server: ServerReading | null;
 }
 
+/** Most seconds that a chart is given, two hours: more than its pixels show, and few enough for an event of a live page. */
+export const MOST_CHART_SECONDS = 7200;
+
+/** Adds a second to those of a chart; when they are too many, every other one goes. The newest always stays. */
+export function addChartSecond(seconds: LoadSecond[], second: LoadSecond): void {
+  seconds.push(second);
+  const newest = seconds.length - 1;
+  if (newest >= MOST_CHART_SECONDS)
+    seconds.splice(0, Infinity, ...seconds.filter((_, index) => (newest - index) % 2 === 0));
+}
+
+/** Those of recorded seconds that a chart is given. */
+export function chartSeconds(recorded: readonly RecordedSecond[]): LoadSecond[] {
+  const seconds: LoadSecond[] = [];
+  for (const { second } of recorded) addChartSecond(seconds, second);
+  return seconds;
+}
+
 /** A second and the response times that ended in it. */
 export interface RecordedSecond {
   readonly second: LoadSecond;

@@ -47,6 +47,8 @@ const LoadCharts = (() => {
     },
   ];
 
+  const MOST_SECONDS = 7200;
+
   function percent(share) {
     return share === null || share === undefined ? null : 100 * share;
   }
@@ -152,6 +154,10 @@ const LoadCharts = (() => {
       },
       addSecond(second) {
         view.seconds.push(second);
+        // As the controller thins what it sends: every other one goes, the newest stays.
+        const newest = view.seconds.length - 1;
+        if (newest >= MOST_SECONDS)
+          view.seconds = view.seconds.filter((_, index) => (newest - index) % 2 === 0);
         draw();
       },
     };

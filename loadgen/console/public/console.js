@@ -91,7 +91,8 @@
       renderWorkers();
     } else if (event === "second") {
       if (newest()?.id !== state.shownId) return;
-      state.seconds.push(data);
+      // Tiles and tables show the newest; the charts keep them all.
+      state.seconds = [data];
       charts.addSecond(data);
       renderNow();
     } else if (event === "workers") {
@@ -146,7 +147,7 @@
       case "steps":
         return `${shape.steps.length} steps up to ${rate(Math.max(...shape.steps.map(({ ratePerS }) => ratePerS)))}`;
       case "recorded":
-        return `${shape.atS.length} recorded arrivals`;
+        return `${shape.arrivals} recorded arrivals`;
       default:
         return `${shape.kind} ${rate(shape.ratePerS)}`;
     }
@@ -266,7 +267,7 @@
       shown.map((worker) =>
         row(
           worker.name,
-          worker.state,
+          element("td", { className: "text", textContent: worker.state }),
           fixed(worker.ratePerS),
           String(worker.inFlight),
           fixed(worker.latenessP99Ms, 2),
@@ -278,6 +279,7 @@
       ),
       "No worker is connected.",
     );
+    byId("workers").querySelectorAll("th")[1].classList.add("text");
     renderControls();
   }
 
