@@ -40,11 +40,14 @@ const SIGNIFICANT_DIGITS = 3;
  */
 export function toHdrLog(recorded: readonly RecordedSecond[], remark: string): string {
   const startUnixMs = (recorded[0]?.second.unixMs ?? 1000) - 1000;
-  const lines = recorded.map(({ second, response }) => {
-    const histogram = hdrHistogram(response);
-    const startS = (second.unixMs - startUnixMs) / 1000 - 1;
-    const maxMs = response.maxUs / 1000;
-    return `${startS.toFixed(3)},1.000,${maxMs.toFixed(3)},${hdr.encodeIntoCompressedBase64(histogram)}`;
+  const lines = recorded.map(({ second, response }, index) => {
+    const fromUnixMs = recorded[index - 1]?.second.unixMs ?? startUnixMs;
+    // A clock that is set back makes no interval of negative length.
+    const lengthMs = Math.max(0, second.unixMs - fromUnixMs);
+    const figures = [fromUnixMs - startUnixMs, lengthMs, response.maxUs].map((value) =>
+      (value / 1000).toFixed(3),
+    );
+    return [...figures, hdr.encodeIntoCompressedBase64(hdrHistogram(response))].join(",");
   });
   return [
     `#[${remark.replaceAll(/\s+/g, " ")}; response times in microseconds]`,

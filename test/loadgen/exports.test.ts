@@ -69,3 +69,13 @@ it("the HdrHistogram log is read back by the library's own reader, with every va
     expect(histogram.startTimeStampMsec).toBeCloseTo(second.unixMs + 1000 * (index - 1), -1);
   }
 });
+
+it("the log's intervals are as long as they were: the last one ends with the load", () => {
+  const [whole, last] = [recorded(0, [900]), recorded(1, [800])];
+  const cut = { ...last, second: { ...last.second, unixMs: whole.second.unixMs + 270 } };
+  const lines = toHdrLog([whole, cut], "load").trimEnd().split("\n").slice(-2);
+  expect(lines.map((line) => line.split(",").slice(0, 3))).toEqual([
+    ["0.000", "1.000", "0.900"],
+    ["1.000", "0.270", "0.800"],
+  ]);
+});
