@@ -189,6 +189,12 @@ describe("content of the load generator's image", () => {
   it("runs without root, on an exact base image", () => {
     const dockerfile = readFileSync(join(project, "loadgen/Dockerfile"), "utf8");
     expect(dockerfile).toMatch(/^USER 10001:10001$/m);
+    // Nor anything that installs: the last stage takes the base image's package managers away before it runs.
+    const lastStage = dockerfile.slice(dockerfile.lastIndexOf("\nFROM "));
+    expect(lastStage).toMatch(
+      /^RUN rm -rf \/usr\/local\/lib\/node_modules .*\\\n.*bin\/npm .*bin\/npx .*bin\/yarn /m,
+    );
+    expect(lastStage).not.toMatch(/npm (ci|install)/);
     const bases = [...dockerfile.matchAll(/^FROM (\S+)/gm)].map((match) => match[1]);
     expect(new Set(bases).size).toBe(1);
     expect(bases[0]).toMatch(/^node:\d+\.\d+\.\d+-[a-z]+-slim$/);
