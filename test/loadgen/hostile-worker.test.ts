@@ -116,6 +116,16 @@ describe("a worker that lies", () => {
     expect((await run()).invalidReasons[0]).toMatch(/load worker liar .* before the load began/);
   });
 
+  it("one that never says who it is is sent away", async () => {
+    const silent = new FakeWorker(controller.port, token, "silent");
+    workers.push(silent);
+    while (silent.ended === undefined) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(silent.ended).toMatchObject({
+      code: status.DEADLINE_EXCEEDED,
+      details: "the worker did not register",
+    });
+  }, 30_000);
+
   it("a heartbeat that is none ends its session; a name that is none is refused", async () => {
     const liar = await registered("liar");
     const beat = { latenessP99Ms: 0, loopDelayP99Ms: 0, cpuShare: 0, wireMbPerS: 0, rssMb: 0, inFlight: 1 };
