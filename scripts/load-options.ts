@@ -7,6 +7,7 @@ import { complainAboutStrangers, parseCommandLine, type CommandLine } from "./co
 import { loadCommand, type RawLoadOptions } from "./load-help";
 import { arrivalKinds, rampOf, rangeOf, secondsOf, stepsOf, stopRuleOf } from "./load-values";
 import {
+  addressesOf,
   commonRules,
   type Complaints,
   numberOf,
@@ -156,6 +157,7 @@ class Reader {
         );
       if (timeDilation !== null)
         complaints.list.push("--time-dilation is for the local server: a running one has its own time");
+      addressesOf(triton.replaceAll("dns:///", ""), "--triton", complaints);
       return { kind: "running", addresses: triton.split(",").map((address) => address.trim()) };
     }
     for (const [option, given] of [

@@ -1,5 +1,5 @@
 /** `npm run load`: one load on one server, and whether the SLO held. */
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { credentials } from "@grpc/grpc-js";
@@ -23,6 +23,7 @@ import { LocalServer } from "../targets/local-server";
 import { exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
 import { onInterruption } from "./interrupts";
+import { checkWritable, FileError, read, write } from "./load-files";
 import { parseLoadCommandLine, type LoadOptions, type RecordedFile } from "./load-options";
 import { judgeLoad, loadJson, progressLine, renderLoad } from "./load-report";
 
@@ -35,11 +36,6 @@ const IN_FLIGHT_BOUNDS = 10;
 const LEAST_IN_FLIGHT = 256;
 /** Longest wait for answers after Ctrl-C, milliseconds: as long as the longest usual deadline. A second Ctrl-C ends it. */
 const GRACE_MS = 20_000;
-
-/** A file that cannot be read or written; the message names it. */
-class FileError extends Error {
-  override readonly name = "FileError";
-}
 
 interface OpenTarget {
   readonly addresses: readonly string[];
@@ -72,6 +68,7 @@ async function main(words: readonly string[]): Promise<ExitCode> {
 }
 
 async function run(options: LoadOptions): Promise<ExitCode> {
+  for (const [option, file] of filesOf(options)) await checkWritable(option, file);
   const shape = await shapeOf(options.load);
   const tls = await tlsOf(options);
   const target = await openTarget(options, tls);
@@ -145,12 +142,25 @@ async function writeOutputs(
   result: LoadResult,
   seconds: readonly RecordedSecond[],
 ): Promise<void> {
-  const { json, csv, hdr, slo } = options;
-  if (json !== null && json !== "-") await write("--json", json, loadJson(spec, result, slo));
-  if (csv !== null) await write("--csv", csv, toCsv(seconds.map(({ second }) => second)));
-  if (hdr !== null) await write("--hdr", hdr, toHdrLog(seconds, describeLoad(spec.shape)));
+  const { json, slo } = options;
+  const content = {
+    "--json": () => loadJson(spec, result, slo),
+    "--csv": () => toCsv(seconds.map(({ second }) => second)),
+    "--hdr": () => toHdrLog(seconds, describeLoad(spec.shape)),
+  };
+  // First what needs no disk: one that is full must not cost the figures.
   (json === "-" ? process.stderr : process.stdout).write(renderLoad(spec, result, slo));
   if (json === "-") process.stdout.write(loadJson(spec, result, slo));
+  for (const [option, file] of filesOf(options)) await write(option, file, content[option]());
+}
+
+function filesOf({ json, csv, hdr }: LoadOptions): ["--json" | "--csv" | "--hdr", string][] {
+  const files = [
+    ["--json", json === "-" ? null : json] as const,
+    ["--csv", csv] as const,
+    ["--hdr", hdr] as const,
+  ];
+  return files.flatMap(([option, file]) => (file === null ? [] : [[option, file]]));
 }
 
 function specOf(
@@ -262,26 +272,11 @@ async function openLocal(name: string, timeDilation: number): Promise<OpenTarget
   }
 }
 
-async function read(option: string, file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new FileError(`${option} ${file} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-async function write(option: string, file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text);
-  } catch (error) {
-    throw new FileError(`${option} ${file} cannot be written: ${(error as Error).message}`);
-  }
-}
-
 // Whoever reads may have seen enough (`| head`).
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-});
+for (const stream of [process.stdout, process.stderr])
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
 
 main(process.argv.slice(2)).then(
   (code) => {

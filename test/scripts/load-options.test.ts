@@ -126,6 +126,8 @@ describe("complaints, all at once and by name", () => {
     ["--stop-when p95>0ms/9s", /--stop-when p95=0ms: the bound must lie/],
     ["--min-samples 5", /--min-samples goes with --stop-when/],
     ["--variant orginal", /--variant orginal: is not a known variant; did you mean "original"\?/],
+    ["--triton nohost:99999", /--triton nohost:99999: give the host and port/],
+    ["--triton a:1,b", /--triton b: give the host and port/],
     ["--triton a:1 --variant original", /--variant is for the local server/],
     ["--model m", /--model is for a running server: name one with --triton/],
     ["--tls-name x", /--tls-ca and --tls-name go with --tls/],

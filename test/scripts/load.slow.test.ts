@@ -190,6 +190,11 @@ describe("exit codes", () => {
       [["--triton", address], /does not answer as a Triton/],
       [["--triton", server.grpcAddress, "--model", "nonsense"], /nonsense/],
       [running("--arrivals-file", "/no/such/file"), /--arrivals-file \/no\/such\/file cannot be read/],
+      // Before the load, not after it.
+      [
+        running("--json", "/no/such/folder/x.json"),
+        /^load: --json \/no\/such\/folder\/x\.json cannot be written/,
+      ],
       [running("--images", "/no/such/folder"), /image folder \/no\/such\/folder cannot be read/],
     ] as const) {
       const { code, stderr } = await load(words);
