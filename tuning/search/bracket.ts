@@ -19,7 +19,7 @@ export interface TrialBracket {
 }
 
 /** ln(quantile / bound) from which a miss is no matter of chance: a tenth over the bound. */
-const clearMiss = 0.1;
+export const clearMiss = 0.1;
 
 export function bracketOf(state: SearchState): TrialBracket {
   const missed = Math.min(

@@ -10,6 +10,7 @@ import { holdsFrom, type Knee, kneeOf, roughEffort, spedUp } from "./model-knee"
 import { earlyError, racedOutNote } from "./race";
 import { quantileMsOf } from "./quantile-excess";
 import type { SearchState } from "./search-state";
+import { seenKnee, type SeenKnee } from "./seen-knee";
 
 /** Level of the two-sided interval of the SLO rate. */
 export const intervalLevel = 0.95;
@@ -84,16 +85,21 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   // A limit that the model leaves open by more is better told by the trials alone.
   if (Math.max(within.below, within.above) > farthest && bracket.held > 0)
     return bracketed(state, bracket, base, anyRate);
-  const sloRate: Interval = {
+  const byModel: Interval = {
     estimate: knee.ratePerS,
     low: knee.ratePerS * Math.exp(-within.below),
     high: knee.ratePerS * Math.exp(within.above),
     level: intervalLevel,
   };
+  const seen = seenKnee(state.compared, knee.value);
+  const sloRate = seen === null ? byModel : lowered(byModel, seen, knee.ratePerS / knee.value);
   return {
     ...base,
     sloRate,
-    operatingRate: knee.ratePerS * Math.exp(-endsOf(estimate, 2 * operatingLevel - 1, chance, moves).below),
+    operatingRate: Math.min(
+      knee.ratePerS * Math.exp(-endsOf(estimate, 2 * operatingLevel - 1, chance, moves).below),
+      seen === null ? Infinity : sloRate.low,
+    ),
     fittedLaw: spedUp(system, Math.exp(logSpeed)).server.law,
     fittedVariation: state.variationLaw ?? undefined,
     fittedOverheadMs: system.overheadMs,
@@ -103,7 +109,7 @@ export function concludeSearch(state: SearchState): VariantOutcome {
       mode,
       system: spedUp(system, Math.exp(logSpeed)),
       fitted: state.fitted!,
-      sloRate: knee.ratePerS,
+      sloRate: sloRate.estimate,
       kneeValue: knee.value,
       nearest: nearest && {
         server: nearest.judged.result.server,
@@ -115,6 +121,16 @@ export function concludeSearch(state: SearchState): VariantOutcome {
     }),
     racedOut: state.racedOut ?? undefined,
     note: notesOf(state, holdsFrom(spedUp(system, Math.exp(logSpeed)), mode, slo, knee.value)),
+  };
+}
+
+/** The model's interval down to what the trials show instead. @param perLoad requests/s of a unit of load */
+function lowered({ low, level }: Interval, seen: SeenKnee, perLoad: number): Interval {
+  return {
+    estimate: seen.estimate * perLoad,
+    low: Math.min(low, seen.low * perLoad),
+    high: seen.high * perLoad,
+    level,
   };
 }
 

@@ -19,6 +19,7 @@ import { valueOf } from "./load-axis";
 import { kneeOf, type Knee, type ModelledSystem, roughEffort, spedUp } from "./model-knee";
 import { excessOf } from "./quantile-excess";
 import { fitSpeed, type SpeedFit } from "./speed-fit";
+import type { ComparedTrial } from "./seen-knee";
 import type { SearchOptions } from "./strategy";
 import { type Following, followVarying, VariationSearch } from "./varying";
 
@@ -199,6 +200,16 @@ export class SearchState {
     this.system = system;
     this.estimate = estimate;
     this.kneeValue = kneeValue;
+  }
+
+  /** Trials near the knee against the model at the estimated speed; none where the estimate follows how the server varies. */
+  get compared(): ComparedTrial[] {
+    const { estimate, followed } = this;
+    if (estimate === null || followed !== null) return [];
+    return this.kneeTrials.map((trial) => {
+      const { fit } = this.fits[this.allKneeTrials.indexOf(trial)]!;
+      return { trial, surprise: fit.slope > 0 ? fit.slope * (estimate.logSpeed - fit.logSpeed) : 0 };
+    });
   }
 
   /** The law of variation that the estimate follows; null: none. */

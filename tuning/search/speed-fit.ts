@@ -17,8 +17,9 @@ export interface SpeedFit {
   /** ln of the factor; positive: the server is faster than the model. */
   readonly logSpeed: number;
   /**
-   * -dy / d logSpeed at the reference speed: how sharply the trial tells speeds apart. Not at the fitted speed: there it would depend
-   * on the trial's luck, and unlucky trials would count more. 0 when the trial only gives a limit.
+   * -dy / d logSpeed from the reference speed to the fitted one: how sharply the trial tells the two apart. Not at the fitted speed: there
+   * it would depend on the trial's luck, and unlucky trials would count more; nor at the reference speed alone, where a server that the
+   * model takes for idle would hardly count, however late its answers were. 0 when the trial only gives a limit.
    */
   readonly slope: number;
   /** Measured y. */
@@ -35,7 +36,7 @@ const guessedDraws = 3;
 
 /**
  * Null when the trial has no requests.
- * @param reference logSpeed at which the slope is taken: the best estimate so far
+ * @param reference logSpeed from which the slope is taken: the best estimate so far
  */
 export function fitSpeed(
   system: ModelledSystem,
@@ -72,9 +73,8 @@ export function fitSpeed(
   const logSpeed = (near + far) / 2;
   // Not even the widest speed explains what was measured: no fit.
   const explained = Math.abs(logSpeed) < widest * 0.99;
-  const slope = !explained
-    ? 0
-    : Math.max(0, (excess(reference - step) - excess(reference + step)) / (2 * step));
+  const [slower, faster] = [Math.min(reference, logSpeed) - step, Math.max(reference, logSpeed) + step];
+  const slope = explained ? Math.max(0, (excess(slower) - excess(faster)) / (faster - slower)) : 0;
   const course = slope > 0 ? courseAt(system, spec, result, logSpeed) : null;
   return { logSpeed, slope, excess: measured, modelExcess: at0, course };
 }
