@@ -15,8 +15,8 @@ export interface Measured {
 
 /**
  * What is taken for granted of configurations that differ from the measured ones. `likely`: instances crowd the host as the measurements
- * say, and larger batches cost it as much an image. `hopeful`: they crowd it as little as the measurements allow, and larger batches cost
- * it less an image.
+ * say, and larger batches cost it as much an image. `hopeful`: they crowd it as little as the measurements allow, larger batches cost it
+ * less an image, and the GPU needs no longer than the least that any measurement says.
  */
 export type Outlook = "likely" | "hopeful";
 
@@ -56,15 +56,19 @@ export function modelsOf(
     const ingressRequestsPerS = ingressOf(fitted, variant, facts);
     return [...family.relatives]
       .sort((a, b) => distance(a.variant, variant) - distance(b.variant, variant))
-      .map((relative) => ({
-        server: {
-          ...variant,
-          dynamicBatching: true,
-          law: { ...crowded(relative, variant, family.crowding, outlook), ingressRequestsPerS },
-          scheduler: facts.scheduler,
-        },
-        overheadMs: relative.overheadMs,
-      }));
+      .map((relative) => {
+        const law = outlook === "hopeful" ? withLeastGpu(relative.law, family, variant) : relative.law;
+        const crowdedLaw = crowded({ ...relative, law }, variant, family.crowding, outlook);
+        return {
+          server: {
+            ...variant,
+            dynamicBatching: true,
+            law: { ...crowdedLaw, ingressRequestsPerS },
+            scheduler: facts.scheduler,
+          },
+          overheadMs: relative.overheadMs,
+        };
+      });
   };
 }
 
@@ -95,6 +99,17 @@ function gpuPhaseOf(
   const batch = one.outcome.meanBatch ?? one.variant.maxBatchSize;
   const scale = (gpuMsPerBatch + gpuMsPerImage * batch) / (law.gpuMsPerBatch + law.gpuMsPerImage * batch);
   return { gpuMsPerBatch: law.gpuMsPerBatch * scale, gpuMsPerImage: law.gpuMsPerImage * scale };
+}
+
+/**
+ * With the GPU phase of the relative that needs least for such a batch: what waits for a busy GPU is easily taken for work of it, never the
+ * other way round.
+ */
+function withLeastGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: Variant): ServiceLaw {
+  const { gpuMsPerBatch, gpuMsPerImage } = relatives
+    .map((relative) => relative.law)
+    .reduce((least, one) => (gpuMsOf(one, maxBatchSize) < gpuMsOf(least, maxBatchSize) ? one : least));
+  return { ...law, gpuMsPerBatch, gpuMsPerImage };
 }
 
 function fitOf(measured: readonly Measured[]): ReturnType<typeof identify> {
