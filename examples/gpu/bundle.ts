@@ -159,7 +159,7 @@ export function makeBundle(outFile: string, kind: BundleKind): number {
       payload,
       ".",
     ]);
-    for (const script of ["start.sh", "measure.sh"]) {
+    for (const script of ["start.sh", "measure.sh", "side-by-side.sh", "wait.sh"]) {
       copyFileSync(join(__dirname, script), join(archive, script));
       chmodSync(join(archive, script), 0o755);
     }

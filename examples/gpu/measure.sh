@@ -2,12 +2,14 @@
 # The measurements behind docs/evidence/h200, on a GPU machine with 16 cores: b/start.sh b/measure.sh OUT [PART...]
 # Parts, in this order by default: bare (the model without a server), path (from untuned to tuned, SLO 100 ms), explore and explore20 (the
 # sweep looks for the best configuration itself, SLO 100 ms and 20 ms), grid and grid20 (every configuration of grids.ts: the truth that
-# explore and explore20 are compared with).
+# explore and explore20 are compared with); grid-2 and grid20-2, where side-by-side.sh cut a grid in two.
 # Every trial is in OUT before the next one starts. The same command goes on where a run was cut off, by whatever and on whichever machine,
 # once OUT is there; finished parts are left out. Exit code 4: there is more to do.
 # Environment: LIMIT_S (seconds after which it ends in order), WORKERS (3), MAX_RATE (20000), TUNE_OPTIONS (more options of the tune
-# command, for all parts), LOAD_CPUS; ports from start.sh.
+# command, for all parts), LOAD_CPUS, GRIDS (folder of the grids' files of variants; default the bundle's); ports from start.sh.
 set -euo pipefail
+# shellcheck source=/dev/null
+. "$(dirname "$0")/wait.sh"
 if [ $# -lt 1 ] || [ -z "${BUNDLE:-}" ]; then
   echo "usage: start.sh measure.sh OUT [bare|path|explore|explore20|grid|grid20 ...]" >&2
   exit 2
@@ -17,7 +19,7 @@ shift
 parts=("$@")
 [ $# -gt 0 ] || parts=(bare path explore explore20 grid grid20)
 for part in "${parts[@]}"; do
-  case $part in bare | path | explore | explore20 | grid | grid20) ;; *)
+  case $part in bare | path | explore | explore20 | grid | grid20 | grid-2 | grid20-2) ;; *)
     echo "measure.sh: unknown part $part: bare, path, explore, explore20, grid or grid20" >&2
     exit 2
     ;;
@@ -41,25 +43,20 @@ versions=$({
 [ "$(tail -n "$(wc -l <<<"$versions")" "$out/versions.txt" 2>/dev/null)" = "$versions" ] || printf '%s\n' "$versions" >>"$out/versions.txt"
 
 child=
+code=0
 stopping=
 failed=
 unfinished=
-# The sweep ends in order and writes what it has. From a terminal, Ctrl-C reaches it as well.
-trap 'stopping=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true' TERM
-trap 'stopping=1' INT
+# The sweep ends in order and writes what it has.
+trap 'stopping=1; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true' TERM INT
 pin=()
 [ -z "${LOAD_CPUS:-}" ] || pin=(taskset -c "$LOAD_CPUS")
 
-# run COMMAND...: its exit code is in $code; a signal to this script does not end the wait.
+# run COMMAND...: its exit code is in $code.
 run() {
   "$@" 9>&- &
   child=$!
-  code=0
-  wait "$child" || code=$?
-  while kill -0 "$child" 2>/dev/null; do
-    code=0
-    wait "$child" || code=$?
-  done
+  wait_for "$child"
   child=
 }
 
@@ -95,6 +92,15 @@ tune() { # tune NAME OPTION...
     more+=(--max-minutes "$((left / 60)).$(printf '%02d' $((left % 60 * 100 / 60)))")
   fi
   read -ra options <<<"${TUNE_OPTIONS:-}"
+  # The part before may have ended with its server, which start.sh starts again.
+  for _ in $(seq 60); do
+    if [ -n "$stopping" ] || [ -z "${HTTP_PORT:-}" ] || is_live; then break; fi
+    sleep 0.5
+  done
+  if [ -n "$stopping" ]; then
+    unfinished=1
+    return
+  fi
   run "${pin[@]}" node app/tune.js --triton "127.0.0.1:$GRPC_PORT" --metrics "http://127.0.0.1:$METRICS_PORT/metrics" \
     --workers "${WORKERS:-3}" --max-rate "${MAX_RATE:-20000}" --no-accuracy --out "$out/$name" "${more[@]}" "$@" "${options[@]}" \
     >>"$out/$name.log" 2>&1
@@ -128,8 +134,8 @@ for part in "${parts[@]}"; do
     path) tune path --variants-file variants-path.yaml ;;
     explore) tune explore --variants-file variants-tuned.yaml --explore 2 ;;
     explore20) tune explore20 --variants-file variants-tuned.yaml --slo p95=20ms --explore 2 ;;
-    grid) tune grid --variants-file variants-grid.yaml ;;
-    grid20) tune grid20 --variants-file variants-grid20.yaml --slo p95=20ms ;;
+    grid | grid-2) tune "$part" --variants-file "${GRIDS:+$GRIDS/}variants-$part.yaml" ;;
+    grid20 | grid20-2) tune "$part" --variants-file "${GRIDS:+$GRIDS/}variants-$part.yaml" --slo p95=20ms ;;
   esac
 done
 if [ -n "$failed" ]; then exit 1; fi
