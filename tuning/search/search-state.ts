@@ -207,7 +207,8 @@ export class SearchState {
     const { estimate, followed } = this;
     if (estimate === null || followed !== null) return [];
     return this.kneeTrials.map((trial) => {
-      const { fit } = this.fits[this.allKneeTrials.indexOf(trial)]!;
+      // The last ones may not have been fitted: the search was stopped, or only wanted to see whether they hold.
+      const fit = this.fits[this.allKneeTrials.indexOf(trial)]?.fit ?? noFit;
       return { trial, surprise: fit.slope > 0 ? fit.slope * (estimate.logSpeed - fit.logSpeed) : 0 };
     });
   }
