@@ -70,6 +70,8 @@ export interface SweepResult {
 const ATTEMPTS = 3;
 /** Trials in a row that could not be run at all: then the target is gone and the sweep ends with what it has. */
 const LOST_TRIALS_LIMIT = 2;
+/** Variants in a row of which no trial could be run although the target came back every time: then it is hardly the variants' fault. */
+const LOST_VARIANTS_LIMIT = 2;
 /** How often a sweep that waits for its target looks whether it may still go on, milliseconds. */
 const MAY_GO_ON_POLL_MS = 500;
 
@@ -79,6 +81,7 @@ class SweepOver extends Error {}
 export async function runSweep(options: SweepOptions): Promise<SweepResult> {
   const outcomes: VariantOutcome[] = [];
   let lostInARow = 0;
+  let lostVariants = 0;
   for (const [index, variant] of options.variants.entries()) {
     const reason = options.reasonToStop?.() ?? null;
     if (reason !== null) return { outcomes, endedEarly: reason };
@@ -104,7 +107,9 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
       return { outcomes, endedEarly };
     };
     let step = strategy.next(null);
-    while (!step.done) {
+    let hasRun = false;
+    let givenUp: VariantOutcome | null = null;
+    while (!step.done && givenUp === null) {
       if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
       const endedEarly = options.reasonToStop?.() ?? null;
       if (endedEarly !== null) return cutShortBy(endedEarly);
@@ -112,6 +117,13 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
       if (attempt instanceof SweepOver) return cutShortBy(attempt.message);
       if (options.signal?.aborted) return { outcomes, endedEarly: "interrupted" };
       lostInARow = attempt.ran ? 0 : lostInARow + 1;
+      hasRun ||= attempt.ran;
+      if (hasRun) lostVariants = 0;
+      else if (attempt.targetIsBack && ++lostVariants < LOST_VARIANTS_LIMIT) {
+        givenUp = excludedOutcome(variant.name, `No trial of it could be run: ${attempt.reason}`);
+        lostInARow = 0;
+        continue;
+      }
       step = strategy.next(attempt.result);
       if (lostInARow >= LOST_TRIALS_LIMIT && !step.done) {
         return {
@@ -120,8 +132,9 @@ export async function runSweep(options: SweepOptions): Promise<SweepResult> {
         };
       }
     }
-    outcomes.push(step.value);
-    options.onEvent?.({ kind: "variant-finished", outcome: step.value });
+    const outcome = step.done ? step.value : givenUp!;
+    outcomes.push(outcome);
+    options.onEvent?.({ kind: "variant-finished", outcome });
   }
   return { outcomes, endedEarly: null };
 }
@@ -161,6 +174,8 @@ interface Attempt {
   readonly result: TrialResult | null;
   /** False when the trial could not be run at all, as opposed to an invalid measurement. */
   readonly ran: boolean;
+  /** It could not be run, and the target came back after every attempt: it may be the variant that the server does not stand. */
+  readonly targetIsBack: boolean;
   readonly reason: string;
 }
 
@@ -168,10 +183,11 @@ async function runTrial(spec: TrialSpec, options: SweepOptions): Promise<Attempt
   const stored = options.store.find(spec);
   if (stored) {
     options.onEvent?.({ kind: "trial-finished", spec, result: stored, fromLog: true });
-    return { result: stored, ran: true, reason: "" };
+    return { result: stored, ran: true, targetIsBack: false, reason: "" };
   }
   let reason = "";
   let ran = false;
+  let targetIsBack = true;
   for (let attempt = 1; attempt <= ATTEMPTS && !options.signal?.aborted; attempt++) {
     options.onEvent?.({ kind: "trial-started", spec, attempt });
     const outcome = await attemptTrial(spec, options);
@@ -182,15 +198,18 @@ async function runTrial(spec: TrialSpec, options: SweepOptions): Promise<Attempt
       await options.store.append(spec, outcome.result);
       if (outcome.result.load.valid) {
         options.onEvent?.({ kind: "trial-finished", spec, result: outcome.result, fromLog: false });
-        return { result: outcome.result, ran, reason: "" };
+        return { result: outcome.result, ran, targetIsBack: false, reason: "" };
       }
     }
     reason = outcome.reason;
     options.onEvent?.({ kind: "trial-failed", spec, reason, willRetry: attempt < ATTEMPTS });
-    if (attempt < ATTEMPTS)
-      reason = await recovered(spec.variant, { measured: outcome.result !== null, reason }, options);
+    if (attempt < ATTEMPTS) {
+      const after = await recovered(spec.variant, { measured: outcome.result !== null, reason }, options);
+      targetIsBack &&= after === reason;
+      reason = after;
+    }
   }
-  return { result: null, ran, reason };
+  return { result: null, ran, targetIsBack: targetIsBack && !ran, reason };
 }
 
 /** One run of the trial: its result, or the reason why there is none or why it must not be used. */

@@ -171,6 +171,30 @@ describe("runSweep", () => {
     ]);
   });
 
+  it("goes on with the next variant when one cannot be run although the target comes back, but not after two", async () => {
+    const sweepOf = (failing: readonly string[]) =>
+      runSweep({
+        variants: ["a", "b", "c"].map((name) => makeVariant(name)),
+        strategyFor: ({ name }) => ask(name, [1, 2, 3]),
+        runner: runnerOf(({ variant }) => {
+          if (failing.includes(variant.name)) throw new Error("the server died");
+          return makeTrialResult();
+        }),
+        store: memoryStore(),
+        recover: noRecovery,
+      });
+    const one = await sweepOf(["a"]);
+    expect(one.endedEarly).toBeNull();
+    expect(one.outcomes.map(({ excluded }) => excluded)).toEqual([
+      "No trial of it could be run: the server died",
+      undefined,
+      undefined,
+    ]);
+    const two = await sweepOf(["a", "b"]);
+    expect(two.outcomes.map(({ variantName }) => variantName)).toEqual(["a"]);
+    expect(two.endedEarly).toBe("b: no trial could be run any more (the server died)");
+  });
+
   it("does not wait longer for its target than it may go on", async () => {
     let isOver = false;
     const result = await runSweep({
