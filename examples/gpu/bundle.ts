@@ -2,7 +2,8 @@
  * Packs all that a GPU machine without registries needs into one archive: Triton, Node, the tune command with its load workers, the
  * example's models and images. `npm run gpu:bundle` (dist/gpu/bundle.tar, or `-- OUT.tar`) on a machine that has run `npm ci` and
  * `npm run setup:tools -- --tool triton`; on the GPU machine (x86-64 Linux, NVIDIA driver, Python 3.12 with torch and torchvision):
- * `mkdir b && tar xf bundle.tar -C b && b/start.sh b/measure.sh RESULTS`. `npm run gpu:rehearse` tries all of that without a GPU.
+ * `mkdir b && tar xf bundle.tar -C b && b/start.sh b/measure.sh RESULTS`, or with several GPUs `b/side-by-side.sh RESULTS ARCHIVE`.
+ * `npm run gpu:rehearse` tries all of that without a GPU.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -62,7 +63,7 @@ function run(command: string, args: readonly string[], cwd?: string): void {
 function bundleCode(out: string): void {
   buildSync({
     absWorkingDir: root,
-    entryPoints: ["scripts/tune.ts", "loadgen/worker-main.ts"],
+    entryPoints: ["scripts/tune.ts", "loadgen/worker-main.ts", "examples/gpu/divide.ts"],
     entryNames: "[name]",
     outdir: out,
     bundle: true,

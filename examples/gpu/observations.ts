@@ -5,6 +5,7 @@ import { originalArtefact } from "../../model-repo/catalogue";
 import { observationOf, type Observation } from "../../tuning/identify/observation";
 import { readPointLog } from "../../tuning/results/point-log";
 import type { TrialSpec } from "../../tuning/trial";
+import { placesIn } from "./places";
 
 const fileName = "observations.json";
 
@@ -24,11 +25,14 @@ export interface RecordedObservation extends Omit<Observation, "variant"> {
 
 /** Writes observations.json from the valid trials of all parts in a folder that have a points.jsonl; returns how many trials there were. */
 export function writeObservations(folder: string): number {
-  const parts = readdirSync(folder)
-    .filter((part) => existsSync(join(folder, part, "points.jsonl")))
-    .sort();
-  const recorded = parts.flatMap((part) =>
-    readPointLog(join(folder, part, "points.jsonl"))
+  const parts = placesIn(folder).flatMap((place) =>
+    readdirSync(place)
+      .filter((part) => existsSync(join(place, part, "points.jsonl")))
+      .sort()
+      .map((part) => ({ part, log: join(place, part, "points.jsonl") })),
+  );
+  const recorded = parts.flatMap(({ part, log }) =>
+    readPointLog(log)
       .records.filter(({ result }) => result.load.valid)
       .flatMap(({ spec, result }) => {
         const seen = observationOf(spec, result);

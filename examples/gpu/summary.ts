@@ -1,11 +1,13 @@
 /**
  * Table and picture of what measure.sh found: `npx tsx examples/gpu/summary.ts docs/evidence/h200` reads the parts' result.json and
- * bare.json there, prints Markdown, and writes rates.svg and (from the parts' points.jsonl) observations.json. A part that was measured on several GPUs side by side lies in PART, PART-2, ...
+ * bare.json there, prints Markdown, and writes rates.svg and (from the parts' points.jsonl) observations.json. A part that was measured in
+ * pieces lies in PART, PART-2, ..., and what several GPUs measured side by side in gpu1, gpu2, ...
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { resultSchema, type Result } from "../../tuning/results/result-schema";
 import { writeObservations } from "./observations";
+import { placesIn } from "./places";
 
 type VariantResult = Result["variants"][number];
 
@@ -24,10 +26,13 @@ if (folder === undefined) {
 
 /** Results of a part, those of PART-2 and so on after the first; null when it was not measured. */
 function partOf(name: string): Pick<Result, "slo" | "variants"> | null {
-  const results = readdirSync(folder!)
-    .filter((entry) => entry.replace(/-\d+$/, "") === name)
-    .sort()
-    .map((entry) => join(folder!, entry, "result.json"))
+  const results = placesIn(folder!)
+    .flatMap((place) =>
+      readdirSync(place)
+        .filter((entry) => entry.replace(/-\d+$/, "") === name)
+        .sort()
+        .map((entry) => join(place, entry, "result.json")),
+    )
     .filter((file) => existsSync(file))
     .map((file) => resultSchema.parse(JSON.parse(readFileSync(file, "utf8"))));
   return results[0] === undefined
@@ -99,8 +104,10 @@ function picture(bars: readonly VariantResult[], limit: number, limitText: strin
 }
 
 function bareRows(): Bare[] {
-  const file = join(folder!, "bare.json");
-  return existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as { rows: Bare[] }).rows : [];
+  const file = placesIn(folder!)
+    .map((place) => join(place, "bare.json"))
+    .find((path) => existsSync(path));
+  return file === undefined ? [] : (JSON.parse(readFileSync(file, "utf8")) as { rows: Bare[] }).rows;
 }
 
 const line = (text: string): void => void process.stdout.write(`- ${text}\n`);
