@@ -74,8 +74,7 @@ async function main(): Promise<void> {
       const offsetMs = random.uniform() * 1000;
       setTimeout(() => {
         const timer = setInterval(() => {
-          worker.say({ body: "heartbeat", heartbeat: { ...health, runId } });
-          worker.delta(runId, sequence + 1, report(random, sequence));
+          worker.delta(runId, sequence + 1, report(random, sequence), { ...health, runId });
           if (++sequence < seconds) return;
           clearInterval(timer);
           worker.done(runId, sequence, sequence * requests);

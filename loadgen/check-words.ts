@@ -88,28 +88,27 @@ function addressProblem(
   addresses: readonly string[],
   answered: number,
 ): string | undefined {
-  const stranger = perAddress.find(({ address }) => !addresses.includes(address));
-  if (stranger !== undefined)
-    return `answers of ${JSON.stringify(stranger.address.slice(0, 80))}, which is not loaded`;
-  const counts = perAddress.map(({ address, answered: count }) => [address, count] as const);
-  return (
-    notCounts(Object.fromEntries(counts)) ??
-    differs("answered requests", answered, "answers by address", sumOf(counts))
-  );
+  let sum = 0;
+  for (const { address, answered: count } of perAddress) {
+    if (!addresses.includes(address))
+      return `answers of ${JSON.stringify(address.slice(0, 80))}, which is not loaded`;
+    const problem = notCounts({ [address]: count });
+    if (problem !== undefined) return problem;
+    sum += count;
+  }
+  return differs("answered requests", answered, "answers by address", sum);
 }
 
 function errorProblem({ errors }: TallyMessage, failed: number): string | undefined {
-  if (errors.length > MAX_ERROR_KINDS || errors.some(({ kind }) => kind.length > MAX_KIND_CHARS))
-    return `${errors.length} classes of errors`;
-  const counts = errors.map(({ kind, count }) => [kind, count] as const);
-  return (
-    notCounts(Object.fromEntries(counts)) ??
-    differs("failed requests", failed, "errors by class", sumOf(counts))
-  );
-}
-
-function sumOf(counts: readonly (readonly [string, number])[]): number {
-  return counts.reduce((sum, [, count]) => sum + count, 0);
+  if (errors.length > MAX_ERROR_KINDS) return `${errors.length} classes of errors`;
+  let sum = 0;
+  for (const { kind, count } of errors) {
+    if (kind.length > MAX_KIND_CHARS) return `a class of errors of ${kind.length} characters`;
+    const problem = notCounts({ [kind]: count });
+    if (problem !== undefined) return problem;
+    sum += count;
+  }
+  return differs("failed requests", failed, "errors by class", sum);
 }
 
 function countOf({ counts }: SparseHistogram): number {
@@ -120,12 +119,19 @@ function differs(what: string, one: number, otherWhat: string, other: number): s
   return one === other ? undefined : `${one} ${what}, but ${other} ${otherWhat}`;
 }
 
+/** The named figures that are no counts, i.e. whole numbers from 0 on. */
 function notCounts(figures: Readonly<Record<string, number>>): string | undefined {
-  const wrong = Object.entries(figures).find(([, value]) => !(Number.isSafeInteger(value) && value >= 0));
-  return wrong && `${wrong[0]} of ${wrong[1]}`;
+  for (const name in figures) {
+    const value = figures[name]!;
+    if (!(Number.isSafeInteger(value) && value >= 0)) return `${name} of ${value}`;
+  }
+  return undefined;
 }
 
 function negative(figures: Readonly<Record<string, number>>): string | undefined {
-  const wrong = Object.entries(figures).find(([, value]) => !(value >= 0 && value < Infinity));
-  return wrong && `${wrong[0]} of ${wrong[1]}`;
+  for (const name in figures) {
+    const value = figures[name]!;
+    if (!(value >= 0 && value < Infinity)) return `${name} of ${value}`;
+  }
+  return undefined;
 }

@@ -154,8 +154,8 @@ export function sparseProblem({ gaps, counts, sumUs, maxUs }: SparseHistogram): 
   if (!(sumUs >= 0 && sumUs < Infinity) || !(maxUs >= 0 && maxUs <= maxValueUs))
     return `histogram with sum ${sumUs} and maximum ${maxUs}`;
   let before = -1;
-  for (const [position, gap] of gaps.entries()) {
-    const bucket = position === 0 ? gap : before + gap;
+  for (let position = 0; position < gaps.length; position++) {
+    const bucket = gaps[position]! + (position === 0 ? 0 : before);
     const count = counts[position]!;
     if (!Number.isInteger(bucket) || bucket <= before || bucket >= bucketCount)
       return `histogram bucket ${bucket} is out of order or range`;

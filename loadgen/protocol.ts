@@ -30,6 +30,8 @@ export interface Delta {
   readonly warmup: TallyMessage;
   /** Message bytes sent since the last one, warm-up included. */
   readonly sentBytes: number;
+  /** Absent between two heartbeats. */
+  readonly heartbeat?: Heartbeat | null;
 }
 
 export interface Heartbeat {

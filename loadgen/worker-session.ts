@@ -42,10 +42,16 @@ export class WorkerSession {
     if (this.closed) return;
     clearTimeout(this.silence);
     this.silence = this.awaitMessage();
-    if (message.body === "heartbeat") {
-      const problem = heartbeatProblem(message.heartbeat);
+    const heartbeat =
+      message.body === "heartbeat"
+        ? message.heartbeat
+        : message.body === "delta"
+          ? message.delta.heartbeat
+          : undefined;
+    if (heartbeat) {
+      const problem = heartbeatProblem(heartbeat);
       if (problem !== undefined) return this.close(`it sent a heartbeat that is none: ${problem}`);
-      this.heartbeat = message.heartbeat;
+      this.heartbeat = heartbeat;
     }
     if (message.body === "leaving") this.onGone(this);
     this.listener?.message(this, message);

@@ -13,6 +13,7 @@ import {
   loadControlService,
   PROTOCOL_VERSION,
   type ControllerMessage,
+  type Heartbeat,
   type Prepare,
   type WorkerMessage,
 } from "./protocol";
@@ -243,24 +244,21 @@ export class LoadWorker {
     const nowMs = performance.now();
     const ratePerS = (sent * 1000) / Math.max(1, nowMs - this.reportedMs);
     this.reportedMs = nowMs;
-    this.say({
-      body: "heartbeat",
-      heartbeat: {
-        runId: run?.assignment.runId ?? "",
-        inFlight: loop?.inFlight ?? 0,
-        latenessP99Ms:
-          lateness === undefined || lateness.count === 0 ? 0 : lateness.percentileUs(0.99) / 1000,
-        loopDelayP99Ms,
-        cpuShare,
-        wireMbPerS: run?.measurement?.wireMbPerS() ?? 0,
-        rssMb: process.memoryUsage.rss() / 1e6,
-        ratePerS,
-      },
-    });
-    if (run !== undefined && loop !== undefined) this.sendDelta(run);
+    const heartbeat: Heartbeat = {
+      runId: run?.assignment.runId ?? "",
+      inFlight: loop?.inFlight ?? 0,
+      latenessP99Ms: lateness === undefined || lateness.count === 0 ? 0 : lateness.percentileUs(0.99) / 1000,
+      loopDelayP99Ms,
+      cpuShare,
+      wireMbPerS: run?.measurement?.wireMbPerS() ?? 0,
+      rssMb: process.memoryUsage.rss() / 1e6,
+      ratePerS,
+    };
+    if (run !== undefined && loop !== undefined) this.sendDelta(run, heartbeat);
+    else this.say({ body: "heartbeat", heartbeat });
   }
 
-  private sendDelta(run: CurrentRun): void {
+  private sendDelta(run: CurrentRun, heartbeat: Heartbeat | null = null): void {
     const { loop, runId, bytesSent } = run.measurement!;
     const sentBytes = bytesSent - run.sentBytes;
     run.sentBytes = bytesSent;
@@ -273,6 +271,7 @@ export class LoadWorker {
       delta: {
         ...{ runId, sequence: run.sequence, sentBytes },
         ...{ measured: measured.toMessage(), warmup: warmup.toMessage() },
+        heartbeat,
       },
     });
     for (const tally of [measured, warmup] satisfies Tally[]) tally.clear();

@@ -42,7 +42,9 @@ export class ConsoleHub implements RecorderListener {
   ) {
     const last = store.list().at(-1);
     this.seconds = last === undefined ? [] : chartSeconds(store.seconds(last.id));
-    this.timer = setInterval(() => this.tell("workers", this.workers()), WORKERS_EVERY_MS);
+    this.timer = setInterval(() => {
+      if (this.consoles.size > 0) this.tell("workers", this.workers());
+    }, WORKERS_EVERY_MS);
     this.timer.unref();
   }
 

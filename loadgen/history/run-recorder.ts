@@ -80,11 +80,9 @@ export class RunRecorder implements MeasurementObserver {
   counted(_spec: LoadSpec, measured: TallyMessage, _sentBytes: number, warmup: TallyMessage): void {
     const { running } = this;
     if (running === undefined) return;
-    const nowMs = performance.now();
     for (const tally of [warmup, measured]) {
       running.response.mergeSparse(tally.response);
       running.lateness.mergeSparse(tally.lateness);
-      running.window.add(tally.response, nowMs);
       for (const { address, answered } of tally.perAddress)
         running.perAddress.set(address, (running.perAddress.get(address) ?? 0) + answered);
       for (const { failed, shed } of tally.intervals) {
@@ -119,6 +117,9 @@ export class RunRecorder implements MeasurementObserver {
     const atS = (nowMs - startMs) / 1000 / spec.timeDilation;
     const spanS = atS - running.lastS;
     if (spanS <= 0 || (response.count + failed + shed === 0 && atS < 0.5)) return;
+    const sparse = response.toSparse();
+    // A second at a time, not a report: of a thousand workers the window would be merged from thousands, every second.
+    window.add(sparse, nowMs);
     const recent = window.read(nowMs).response;
     const ms = (p: number): number | null =>
       recent.count === 0 ? null : rounded(recent.percentileUs(p) / 1000);
@@ -144,7 +145,7 @@ export class RunRecorder implements MeasurementObserver {
       server: options.server?.() ?? null,
     };
     Object.assign(running, emptySecond(), { lastS: atS });
-    options.listener.second(spec, { second, response: response.toSparse() });
+    options.listener.second(spec, { second, response: sparse });
   }
 }
 

@@ -131,6 +131,9 @@ describe("a worker that lies", () => {
     const beat = { latenessP99Ms: 0, loopDelayP99Ms: 0, cpuShare: 0, wireMbPerS: 0, rssMb: 0, inFlight: 1 };
     liar.say({ body: "heartbeat", heartbeat: { ...beat, ratePerS: NaN, runId: "" } });
     while (controller.workers().length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const other = await registered("in a report");
+    other.delta("none", 1, other.tally(0), { ...beat, ratePerS: 1, rssMb: Infinity, runId: "" });
+    while (controller.workers().length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     const nameless = new FakeWorker(controller.port, token, "a\nb");
     workers.push(nameless);
     nameless.register();

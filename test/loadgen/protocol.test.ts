@@ -100,9 +100,15 @@ describe("messages survive the wire", () => {
       measured: tally.toMessage(),
       warmup: new Tally().toMessage(),
       sentBytes: 42,
+      heartbeat: {
+        ...{ runId: "r", inFlight: 3, latenessP99Ms: 0.5, loopDelayP99Ms: 1.5, cpuShare: 0.25 },
+        ...{ wireMbPerS: 12.5, rssMb: 80, ratePerS: 99.5 },
+      },
     };
     const message = workerToController({ body: "delta", delta });
     expect(message.body === "delta" && message.delta).toEqual(delta);
+    const without = workerToController({ body: "delta", delta: { ...delta, heartbeat: null } });
+    expect(without.body === "delta" && without.delta.heartbeat).toBeNull();
     const merged = new Tally();
     if (message.body === "delta") merged.mergeMessage(message.delta.measured);
     expect(merged.toMessage()).toEqual(tally.toMessage());

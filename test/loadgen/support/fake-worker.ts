@@ -3,6 +3,7 @@ import {
   loadControlService,
   PROTOCOL_VERSION,
   type ControllerMessage,
+  type Heartbeat,
   type Prepare,
   type WorkerMessage,
 } from "../../../loadgen/protocol";
@@ -70,9 +71,9 @@ export class FakeWorker {
     return tally.toMessage();
   }
 
-  delta(runId: string, sequence: number, measured: TallyMessage): void {
+  delta(runId: string, sequence: number, measured: TallyMessage, heartbeat: Heartbeat | null = null): void {
     const warmup = new Tally().toMessage();
-    this.say({ body: "delta", delta: { runId, sequence, measured, warmup, sentBytes: 1000 } });
+    this.say({ body: "delta", delta: { runId, sequence, measured, warmup, sentBytes: 1000, heartbeat } });
   }
 
   done(runId: string, lastSequence: number, planned: number, loopDelayP99Ms = 0, latenessP50Ms = 0): void {
