@@ -2,15 +2,22 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { cpuOfMs, onCores, type Cores } from "./cores";
 import { CONNECTIONS, IN_FLIGHT, payload, prefixed, request } from "./load-work";
 
 export interface Figures {
   /** User and system time, without what the start and the warm-up took. */
   readonly cpuMsPerRequest: number;
   readonly systemMsPerRequest: number;
+  /** What a request cost the server meanwhile; null: not known. On one host the kernel bills work of the receiving side to either. */
+  readonly serverMsPerRequest: number | null;
   readonly rps: number;
   /** Null: the client follows no schedule, or does not say how late it is. */
   readonly latenessP99Ms: number | null;
+  /** The same with busy waiting; null: it has none. */
+  readonly latenessAwakeP99Ms: number | null;
+  /** The same with busy waiting and requests that do nothing: the least that the machine allows. */
+  readonly latenessOfNothingP99Ms: number | null;
   readonly peakRssMb: number;
 }
 
@@ -23,12 +30,31 @@ export interface Client {
 
 export interface ClientOptions {
   readonly requests: number;
-  /** Rate of the paced part, requests per second. */
+  /** Rate of the paced part, requests per second; 0: there is none. */
   readonly rate: number;
   readonly python: string;
   readonly ghz: string;
   readonly perfAnalyzer: string;
 }
+
+/** Where the clients find the server, and where they run. */
+export interface Bench {
+  readonly address: string;
+  readonly serverPid: number;
+  /** Null: anywhere. */
+  readonly cores: Cores | null;
+}
+
+/** Images of the pool that rotates: together far more than a processor's cache, as in a real load. */
+const POOL_IMAGES = 64;
+
+/** What a client does not measure. */
+const unknownFigures = {
+  serverMsPerRequest: null,
+  latenessP99Ms: null,
+  latenessAwakeP99Ms: null,
+  latenessOfNothingP99Ms: null,
+} satisfies Partial<Figures>;
 
 const METHOD = "inference.GRPCInferenceService/ModelInfer";
 
@@ -56,17 +82,20 @@ function run(
 function figuresIn(text: string): Figures {
   const line = text.split("\n").find((candidate) => candidate.startsWith("{"));
   if (line === undefined) throw new Error(`a client printed no figures: ${text.slice(-500)}`);
-  return JSON.parse(line) as Figures;
+  return { ...unknownFigures, ...(JSON.parse(line) as Figures) };
 }
 
-function ours(transport: "lean" | "grpc-js", address: string, { requests, rate }: ClientOptions): Client {
+function ours(
+  name: string,
+  transport: "lean" | "grpc-js",
+  images: number,
+  { address, serverPid, cores }: Bench,
+  { requests, rate }: ClientOptions,
+): Client {
   const script = join(__dirname, "clients/ours.ts");
-  const args = ["--import", "tsx", script, transport, address, String(requests), String(rate)];
-  return {
-    name: `ours-${transport}`,
-    missing: null,
-    run: async () => figuresIn(await run(process.execPath, args)),
-  };
+  const args = [transport, images, address, requests, rate, serverPid].map(String);
+  const command = onCores(cores?.clients, [process.execPath, "--import", "tsx", script, ...args]);
+  return { name, missing: null, run: async () => figuresIn(await run(command[0]!, command.slice(1))) };
 }
 
 interface Timed {
@@ -77,7 +106,8 @@ interface Timed {
 }
 
 /** A whole process by the shell's clock. */
-async function timed(command: readonly string[]): Promise<Timed> {
+async function timed(cores: Cores | null, bare: readonly string[]): Promise<Timed> {
+  const command = onCores(cores?.clients, bare);
   const script = 'TIMEFORMAT="CPU %U %S"; time "$@"';
   let peakRssMb = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -107,6 +137,7 @@ function childRssMb(pid: number): number {
 function foreign(
   name: string,
   missing: string | null,
+  { serverPid, cores }: Bench,
   { requests }: ClientOptions,
   command: (requests: number) => readonly string[],
   rpsIn: (output: string, requests: number) => number | undefined,
@@ -116,19 +147,22 @@ function foreign(
     missing,
     run: async () => {
       const all = requests + IN_FLIGHT;
-      const start = await timed(command(IN_FLIGHT));
-      const { userS, systemS, peakRssMb, output } = await timed(command(all));
+      const start = await timed(cores, command(IN_FLIGHT));
+      const serverBeforeMs = cpuOfMs(serverPid);
+      const { userS, systemS, peakRssMb, output } = await timed(cores, command(all));
+      const serverMsPerRequest = (cpuOfMs(serverPid) - serverBeforeMs) / all;
       const rps = rpsIn(output, all);
       if (rps === undefined) throw new Error(`${name} failed: ${output.slice(-500)}`);
       const systemMsPerRequest = (1000 * (systemS - start.systemS)) / requests;
       const userMsPerRequest = (1000 * (userS - start.userS)) / requests;
       const cpuMsPerRequest = userMsPerRequest + systemMsPerRequest;
-      return { cpuMsPerRequest, systemMsPerRequest, rps, latenessP99Ms: null, peakRssMb };
+      const own = { cpuMsPerRequest, systemMsPerRequest, serverMsPerRequest, rps, peakRssMb };
+      return { ...unknownFigures, ...own };
     },
   };
 }
 
-function h2load(address: string, folder: string, options: ClientOptions): Client {
+function h2load(bench: Bench, folder: string, options: ClientOptions): Client {
   const file = join(folder, "prefixed");
   writeFileSync(file, prefixed(payload));
   const load = ["-c", String(CONNECTIONS), "-m", String(IN_FLIGHT / CONNECTIONS), "-t", "1", "-d", file];
@@ -137,8 +171,16 @@ function h2load(address: string, folder: string, options: ClientOptions): Client
   return foreign(
     "h2load",
     missing,
+    bench,
     options,
-    (requests) => ["h2load", "-n", String(requests), ...load, ...headers, `http://${address}/${METHOD}`],
+    (requests) => [
+      "h2load",
+      "-n",
+      String(requests),
+      ...load,
+      ...headers,
+      `http://${bench.address}/${METHOD}`,
+    ],
     (output, requests) => {
       const [, perS] = /finished in [\d.]+m?s, ([\d.]+) req\/s/.exec(output) ?? [];
       return output.includes(`${requests} succeeded`) ? Number(perS) : undefined;
@@ -146,7 +188,7 @@ function h2load(address: string, folder: string, options: ClientOptions): Client
   );
 }
 
-function ghz(address: string, payloadFile: string, options: ClientOptions): Client {
+function ghz(bench: Bench, payloadFile: string, options: ClientOptions): Client {
   const protos = join(__dirname, "../kserve/proto");
   const what = [
     ...["--insecure", "--proto", join(protos, "grpc_service.proto"), "--import-paths", protos],
@@ -157,8 +199,9 @@ function ghz(address: string, payloadFile: string, options: ClientOptions): Clie
   return foreign(
     "ghz",
     missing,
+    bench,
     options,
-    (requests) => [options.ghz, ...what, "--total", String(requests), address],
+    (requests) => [options.ghz, ...what, "--total", String(requests), bench.address],
     (output, requests) => {
       const [, perS] = /Requests\/sec:\s+([\d.]+)/.exec(output) ?? [];
       return new RegExp(`\\[OK\\]\\s+${requests} responses`).test(output) ? Number(perS) : undefined;
@@ -166,12 +209,12 @@ function ghz(address: string, payloadFile: string, options: ClientOptions): Clie
   );
 }
 
-function perfAnalyzer(address: string, options: ClientOptions): Client {
+function perfAnalyzer(bench: Bench, options: ClientOptions): Client {
   const what = [
     "-m",
     request.modelName,
     "-u",
-    address,
+    bench.address,
     "-i",
     "grpc",
     "--concurrency-range",
@@ -181,6 +224,7 @@ function perfAnalyzer(address: string, options: ClientOptions): Client {
   return foreign(
     "perf_analyzer",
     missing,
+    bench,
     options,
     (requests) => [options.perfAnalyzer, ...what, "--request-count", String(requests)],
     (output) => {
@@ -190,7 +234,11 @@ function perfAnalyzer(address: string, options: ClientOptions): Client {
   );
 }
 
-function pythonClients(address: string, payloadFile: string, { python, requests }: ClientOptions): Client[] {
+function pythonClients(
+  { address, cores }: Bench,
+  payloadFile: string,
+  { python, requests }: ClientOptions,
+): Client[] {
   const has = (module: string): string | null =>
     spawnSync(python, ["-c", `import ${module}`]).status === 0
       ? null
@@ -201,26 +249,24 @@ function pythonClients(address: string, payloadFile: string, { python, requests 
     ...["-m", "locust", "-f", join(__dirname, "clients/locustfile.py"), "--headless", "--only-summary"],
     ...["-u", String(IN_FLIGHT), "-r", String(IN_FLIGHT), "-t", "5m"],
   ];
-  return [
-    { name: "grpcio", missing: has("grpc"), run: async () => figuresIn(await run(python, grpcioArgs)) },
-    {
-      name: "locust",
-      missing: has("locust"),
-      run: async () => figuresIn(await run(python, locustArgs, env)),
-    },
-  ];
+  const client = (name: string, missing: string | null, args: readonly string[]): Client => {
+    const command = onCores(cores?.clients, [python, ...args]);
+    return { name, missing, run: async () => figuresIn(await run(command[0]!, command.slice(1), env)) };
+  };
+  return [client("grpcio", has("grpc"), grpcioArgs), client("locust", has("locust"), locustArgs)];
 }
 
 /** @param folder for the files that clients read */
-export function clientsOf(address: string, folder: string, options: ClientOptions): Client[] {
+export function clientsOf(bench: Bench, folder: string, options: ClientOptions): Client[] {
   const payloadFile = join(folder, "payload");
   writeFileSync(payloadFile, payload);
   return [
-    ours("lean", address, options),
-    h2load(address, folder, options),
-    ours("grpc-js", address, options),
-    ...pythonClients(address, payloadFile, options),
-    ghz(address, payloadFile, options),
-    perfAnalyzer(address, options),
+    ours("ours-lean", "lean", 1, bench, options),
+    h2load(bench, folder, options),
+    ours(`ours-lean-${POOL_IMAGES}-images`, "lean", POOL_IMAGES, bench, options),
+    ours("ours-grpc-js", "grpc-js", 1, bench, options),
+    ...pythonClients(bench, payloadFile, options),
+    ghz(bench, payloadFile, options),
+    perfAnalyzer(bench, options),
   ];
 }

@@ -3,7 +3,7 @@ import { encodeInferRequest } from "../kserve/wire";
 import { createPlan } from "../loadgen/schedule";
 import { SendLoop } from "../loadgen/send-loop";
 import type { Transport } from "../loadgen/transport";
-import { processTime } from "../loadgen/wake-timer";
+import { createProcessTime } from "../loadgen/wake-timer";
 
 /** The request that every client sends: one image of the documents' size. */
 export const request = {
@@ -27,6 +27,9 @@ export const CONNECTIONS = 4;
 /** A load generator runs for minutes: what is measured is its steady state, after compilers have settled. */
 export const WARMUP_REQUESTS = 4000;
 
+/** Busy waiting of the paced part that has some, milliseconds. */
+export const AWAKE_MS = 2;
+
 /** CPU (user + system, this process) per request, the system's part of it, and requests per second. */
 export async function cpuPerRequestMs(
   work: () => Promise<number>,
@@ -42,12 +45,15 @@ export async function cpuPerRequestMs(
   };
 }
 
-/** Always IN_FLIGHT requests, until so many were answered. @throws Error for any other answer than OK */
-export async function flatOut(transport: Transport, requests: number): Promise<number> {
+/**
+ * Always IN_FLIGHT requests, until so many were answered; they rotate over the transport's payloads.
+ * @throws Error for any other answer than OK
+ */
+export async function flatOut(transport: Transport, requests: number, payloads = 1): Promise<number> {
   let left = requests;
   const client = async (): Promise<void> => {
     while (left-- > 0) {
-      const { status, message } = await transport.infer(0, 30_000);
+      const { status, message } = await transport.infer(left % payloads, 30_000);
       if (status !== 0) throw new Error(`status ${status}: ${message}`);
     }
   };
@@ -55,14 +61,33 @@ export async function flatOut(transport: Transport, requests: number): Promise<n
   return requests;
 }
 
-/** A Poisson load of this rate for five seconds, through the send loop. */
-export async function paced(transport: Transport, address: string, ratePerS: number): Promise<SendLoop> {
+/** Sends nothing and is answered at once: what is late with it is late because of the machine, or of the send loop. */
+export const nothing: Pick<Transport, "infer"> = {
+  infer: () => Promise.resolve({ status: 0, message: "", serviceTimeUs: 1, reply: undefined }),
+};
+
+/**
+ * A Poisson load of this rate for six seconds, through the send loop; the requests rotate over the payloads.
+ * @param busyWaitMs how long the loop waits awake for a planned send, milliseconds
+ */
+export async function paced(
+  transport: Pick<Transport, "infer">,
+  address: string,
+  ratePerS: number,
+  busyWaitMs: number,
+  payloads = 1,
+): Promise<SendLoop> {
+  let sent = 0;
   const loop = new SendLoop({
     plan: createPlan({ kind: "poisson", ratePerS }, 1, { index: 0, count: 1 }),
-    time: processTime,
-    send: async (deadlineMs) => ({ ...(await transport.infer(0, deadlineMs)), address, error: undefined }),
+    time: createProcessTime(busyWaitMs),
+    send: async (deadlineMs) => ({
+      ...(await transport.infer(sent++ % payloads, deadlineMs)),
+      address,
+      error: undefined,
+    }),
     warmupS: 0.5,
-    measureS: 5,
+    measureS: 6,
     sloBoundMs: 100,
     deadlineMs: 5000,
     maxInFlight: 1000,

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:load`: CPU per 602,112-byte request, highest rate, lateness and memory of load generators, against one server in one run:
  * this project's two transports, h2load, Python grpcio with a serialized request, Locust, ghz, perf_analyzer. 32 in flight over 4 connections
- * each (perf_analyzer opens its own number). Rounds alternate, so that a busy machine hits all alike; medians are reported, and for the ratio to
+ * each (perf_analyzer opens its own number), one image (h2load can send no more), and ours with a pool of images as a row of its own. Rounds alternate, so that a busy machine hits all alike; medians are reported, and for the ratio to
  * h2load the median over the rounds with its least and largest. Figures of a shared machine are ratios only.
  *
  * What is not there is left out, and said so. h2load is Debian's nghttp2-client; the others come from outside the checkout:
@@ -14,24 +14,27 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "commander";
+import { divideCores, onCores } from "./cores";
 import { clientsOf, type Client, type ClientOptions, type Figures } from "./load-clients";
+import { AWAKE_MS } from "./load-work";
 
 /** A line of the result file. */
-interface ClientResult extends Omit<Figures, "systemMsPerRequest"> {
+interface ClientResult extends Figures {
   readonly name: string;
 }
 
 const options = new Command("bench:load")
   .option("--requests <n>", "requests a round and client", Number, 2000)
   .option("--rounds <n>", "rounds", Number, 5)
-  .option("--rate <n>", "rate of the paced part, requests per second", Number, 500)
+  .option("--rate <n>", "rate of the paced part, requests per second; 0: there is none", Number, 500)
   .option("--only <names>", "clients, by name, with commas")
   .option("--python <file>", "Python with grpcio and locust", "python3")
   .option("--ghz <file>", "ghz", "ghz")
   .option("--perf-analyzer <file>", "perf_analyzer", "perf_analyzer")
+  .option("--no-pin", "leave it to the scheduler where server and clients run")
   .option("--json <file>", "writes the medians as JSON")
   .parse()
-  .opts<ClientOptions & { rounds: number; only?: string; json?: string }>();
+  .opts<ClientOptions & { rounds: number; only?: string; pin: boolean; json?: string }>();
 
 const REFERENCE = "h2load";
 
@@ -41,13 +44,22 @@ function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
+/** Median of what the rounds know; null when they know nothing. */
+function medianKnown(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null && !Number.isNaN(value)) as number[];
+  return known.length === 0 ? null : median(known);
+}
+
 function mediansOf(name: string, rounds: readonly Figures[]): ClientResult {
-  const lateness = rounds.flatMap(({ latenessP99Ms }) => (latenessP99Ms === null ? [] : [latenessP99Ms]));
   return {
     name,
     cpuMsPerRequest: median(rounds.map(({ cpuMsPerRequest }) => cpuMsPerRequest)),
+    systemMsPerRequest: median(rounds.map(({ systemMsPerRequest }) => systemMsPerRequest)),
+    serverMsPerRequest: medianKnown(rounds.map(({ serverMsPerRequest }) => serverMsPerRequest)),
     rps: median(rounds.map(({ rps }) => rps)),
-    latenessP99Ms: lateness.length === 0 ? null : median(lateness),
+    latenessP99Ms: medianKnown(rounds.map(({ latenessP99Ms }) => latenessP99Ms)),
+    latenessAwakeP99Ms: medianKnown(rounds.map(({ latenessAwakeP99Ms }) => latenessAwakeP99Ms)),
+    latenessOfNothingP99Ms: medianKnown(rounds.map(({ latenessOfNothingP99Ms }) => latenessOfNothingP99Ms)),
     peakRssMb: Math.max(...rounds.map(({ peakRssMb }) => peakRssMb)),
   };
 }
@@ -60,22 +72,23 @@ function ratioTo(reference: readonly Figures[] | undefined, rounds: readonly Fig
 }
 
 function table(measured: ReadonlyMap<string, readonly Figures[]>): string {
+  const figure = (value: number | null, digits: number): string =>
+    value === null ? "-" : value.toFixed(digits);
   const rows = [...measured].map(([name, rounds]) => {
-    const { cpuMsPerRequest, rps, latenessP99Ms, peakRssMb } = mediansOf(name, rounds);
+    const medians = mediansOf(name, rounds);
+    const { cpuMsPerRequest, systemMsPerRequest, serverMsPerRequest, rps, peakRssMb } = medians;
     return [
-      name,
-      cpuMsPerRequest.toFixed(3),
-      median(rounds.map(({ systemMsPerRequest }) => systemMsPerRequest)).toFixed(3),
-      ratioTo(measured.get(REFERENCE), rounds),
-      rps.toFixed(0),
-      (1000 / cpuMsPerRequest).toFixed(0),
-      latenessP99Ms === null ? "-" : latenessP99Ms.toFixed(2),
-      peakRssMb.toFixed(0),
+      ...[name, figure(cpuMsPerRequest, 3), figure(cpuMsPerRequest - systemMsPerRequest, 3)],
+      ...[figure(systemMsPerRequest, 3), figure(serverMsPerRequest, 3)],
+      ...[ratioTo(measured.get(REFERENCE), rounds), figure(rps, 0), figure(1000 / cpuMsPerRequest, 0)],
+      ...[figure(medians.latenessP99Ms, 2), figure(medians.latenessAwakeP99Ms, 2)],
+      ...[figure(medians.latenessOfNothingP99Ms, 2), figure(peakRssMb, 0)],
     ];
   });
   const head = [
-    ...["client", "CPU ms/request", "of it system", `x ${REFERENCE} (range)`, "requests/s", "per core"],
-    ...[`lateness p99 ms at ${options.rate}/s`, "peak RSS MB"],
+    ...["client", "CPU ms/request", "user", "system", "server's CPU", `x ${REFERENCE} (range)`],
+    ...["requests/s", "per core", `lateness p99 ms at ${options.rate}/s`, `awake ${AWAKE_MS} ms`],
+    ...["awake, sending nothing", "peak RSS MB"],
   ];
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
@@ -108,14 +121,24 @@ function selected(clients: readonly Client[]): Client[] {
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "bench-load-"));
-  const sink = spawn(process.execPath, ["--import", "tsx", join(__dirname, "http2-sink.ts")], {
+  const cores = options.pin ? divideCores() : null;
+  process.stderr.write(
+    cores === null
+      ? "server and clients share the cores: the ratios wander with where the scheduler puts them\n"
+      : `server on core ${cores.server.join()}, clients on ${cores.clients.join()}\n`,
+  );
+  const server = [process.execPath, "--import", "tsx", join(__dirname, "http2-sink.ts")];
+  const [file = "", ...args] = onCores(cores?.server, server);
+  const sink = spawn(file, args, {
     stdio: ["pipe", "pipe", "inherit"],
   });
   try {
     const port = await new Promise<string>((resolve) =>
       sink.stdout.once("data", (chunk: Buffer) => resolve(chunk.toString().trim())),
     );
-    const measured = await measure(selected(clientsOf(`127.0.0.1:${port}`, folder, options)));
+    // taskset becomes the command that it starts: the id stays
+    const bench = { address: `127.0.0.1:${port}`, serverPid: sink.pid!, cores };
+    const measured = await measure(selected(clientsOf(bench, folder, options)));
     process.stdout.write(table(measured));
     const clients = [...measured].map(([name, rounds]) => mediansOf(name, rounds));
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ clients }, null, 2)}\n`);

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
       const flat = await cpuPerRequestMs(() => flatOut(transport, requests));
       let loop: SendLoop | undefined;
       const slow = await cpuPerRequestMs(async () => {
-        loop = await paced(transport, address, pacedPerS);
+        loop = await paced(transport, address, pacedPerS, 0);
         return loop.measured.slo.total().planned + loop.warmup.slo.total().planned;
       });
       await transport.close();

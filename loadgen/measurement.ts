@@ -10,7 +10,7 @@ import { LivePlan } from "./live-plan";
 import { SendLoop } from "./send-loop";
 import { INTERVAL_S } from "./slo-counter";
 import type { Transport } from "./transport";
-import { processTime } from "./wake-timer";
+import { createProcessTime } from "./wake-timer";
 
 /** Uncounted requests a connection before the load: code paths and the server's first-request work are then warm. */
 const WARM_REQUESTS = 2;
@@ -51,6 +51,7 @@ export class Measurement {
     private readonly assignment: Prepare,
     private readonly transports: readonly { address: string; transport: Transport }[],
     payloadBytes: readonly number[],
+    busyWaitMs: number,
   ) {
     const { spec, workerIndex, workerCount, maxInFlight } = assignment;
     this.sender = new RequestSender({ ...spec, transports, payloadBytes, workerIndex });
@@ -59,7 +60,7 @@ export class Measurement {
     this.loop = new SendLoop({
       ...spec,
       plan: this.plan,
-      time: processTime,
+      time: createProcessTime(busyWaitMs),
       send: (deadlineMs) => this.sender.send(deadlineMs),
       maxInFlight,
     });
@@ -67,12 +68,14 @@ export class Measurement {
 
   /**
    * Decodes the images, connects and warms up.
+   * @param busyWaitMs how long the send loop waits awake for a planned send, milliseconds
    * @throws PrepareError
    */
   static async prepare(
     assignment: Prepare,
     source: PayloadSource,
     signal: AbortSignal,
+    busyWaitMs: number,
   ): Promise<Measurement> {
     const { spec } = assignment;
     const payloads = await loadPayloads(source, assignment);
@@ -93,6 +96,7 @@ export class Measurement {
         assignment,
         transports,
         payloads.map(({ length }) => length),
+        busyWaitMs,
       );
     } catch (error) {
       await Promise.all(transports.map(({ transport }) => transport.close()));

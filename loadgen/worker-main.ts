@@ -6,12 +6,14 @@ import { hostname } from "node:os";
 import { Command, InvalidArgumentError } from "commander";
 import { DEFAULT_GRACE_S, parseGraceS } from "./grace";
 import { splitHostPort } from "./host-port";
+import { MAX_BUSY_WAIT_MS } from "./wake-timer";
 import { LoadWorker } from "./worker";
 
 interface Arguments {
   readonly controller: string;
   readonly name: string;
   readonly graceS: number;
+  readonly busyWaitMs: number;
   readonly exitWithStdin: boolean;
 }
 
@@ -24,7 +26,14 @@ function parseAddress(text: string): string {
   return text;
 }
 
-const { controller, name, graceS, exitWithStdin } = new Command("worker")
+function parseBusyWaitMs(text: string): number {
+  const ms = text.trim() === "" ? NaN : Number(text);
+  if (!(ms >= 0 && ms <= MAX_BUSY_WAIT_MS))
+    throw new InvalidArgumentError(`give milliseconds from 0 to ${MAX_BUSY_WAIT_MS}.`);
+  return ms;
+}
+
+const { controller, name, graceS, busyWaitMs, exitWithStdin } = new Command("worker")
   .description(
     "Sends load for a controller. The shared token comes in the environment variable LOADGEN_TOKEN.",
   )
@@ -35,6 +44,12 @@ const { controller, name, graceS, exitWithStdin } = new Command("worker")
     "longest wait for the answers of a running measurement after SIGTERM, seconds",
     parseGraceS,
     DEFAULT_GRACE_S,
+  )
+  .option(
+    "--busy-wait-ms <ms>",
+    "wait awake this long for each planned send: less lateness for a worker that has a core to itself",
+    parseBusyWaitMs,
+    0,
   )
   .option(
     "--exit-with-stdin",
@@ -54,6 +69,7 @@ const worker = new LoadWorker({
   controller,
   name,
   token,
+  busyWaitMs,
   log: (line) => process.stderr.write(`${name}: ${line}\n`),
 });
 

@@ -36,6 +36,8 @@ export interface WorkerOptions {
   readonly name: string;
   /** Secret that controller and workers share. */
   readonly token: string;
+  /** The send loop waits awake for a planned send this long, milliseconds; 0: not at all (default). */
+  readonly busyWaitMs?: number;
   /** One line a change of state. */
   readonly log?: (line: string) => void;
 }
@@ -197,7 +199,12 @@ export class LoadWorker {
     this.run = run;
     const { runId } = assignment;
     try {
-      const measurement = await Measurement.prepare(assignment, this.payloads, abort.signal);
+      const measurement = await Measurement.prepare(
+        assignment,
+        this.payloads,
+        abort.signal,
+        this.options.busyWaitMs ?? 0,
+      );
       if (this.run !== run) return void measurement.close();
       run.measurement = measurement;
       this.say({ body: "prepared", prepared: { runId } });

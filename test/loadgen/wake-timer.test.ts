@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { ThreadWakeTimer } from "../../loadgen/wake-timer";
+import { busyWaitedMs, ThreadWakeTimer } from "../../loadgen/wake-timer";
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Arms for each of these delays in turn; returns how late each wake-up came, milliseconds. */
-async function latenessOf(delaysMs: readonly number[]): Promise<number[]> {
+async function latenessOf(delaysMs: readonly number[], busyWaitMs = 0): Promise<number[]> {
   const lateness: number[] = [];
   let timer: ThreadWakeTimer | undefined;
   await new Promise<void>((resolve) => {
@@ -18,7 +18,7 @@ async function latenessOf(delaysMs: readonly number[]): Promise<number[]> {
     timer = new ThreadWakeTimer(() => {
       lateness.push(performance.now() - armedMs);
       arm();
-    });
+    }, busyWaitMs);
     arm();
   });
   timer!.close();
@@ -33,14 +33,49 @@ it("wakes for every arming, never early, and mostly within milliseconds even on 
   expect(lateness[150]).toBeLessThan(5);
 });
 
+it("that waits awake wakes once for every arming and never early, and its waiting is counted apart", async () => {
+  const beforeMs = busyWaitedMs();
+  const delaysMs = Array.from({ length: 100 }, (_, i) => ((i * 37) % 50) / 10);
+  const lateness = await latenessOf(delaysMs, 2);
+  expect(lateness).toHaveLength(100);
+  expect(Math.min(...lateness)).toBeGreaterThanOrEqual(0);
+  const countedMs = busyWaitedMs() - beforeMs;
+  expect(countedMs).toBeGreaterThan(0);
+  expect(countedMs).toBeLessThanOrEqual(delaysMs.reduce((sum, delayMs) => sum + Math.min(2, delayMs), 0));
+});
+
+it("that waits awake follows an earlier or a later arming, reads input meanwhile, and stops waiting after disarm", async () => {
+  const { timer, wakes, woken } = awaitable(10);
+  timer.armAt(performance.now() + 10);
+  timer.armAt(performance.now() + 5);
+  let turns = 0;
+  const count = (): void => {
+    turns++;
+    if (wakes() === 0) setImmediate(count);
+  };
+  count();
+  await woken(1);
+  expect(turns).toBeGreaterThan(1);
+  const laterMs = performance.now() + 40;
+  timer.armAt(performance.now() + 8);
+  timer.armAt(laterMs);
+  await woken(2);
+  expect(performance.now()).toBeGreaterThanOrEqual(laterMs);
+  timer.armAt(performance.now() + 9);
+  timer.disarm();
+  await pause(40);
+  expect(wakes()).toBe(2);
+  timer.close();
+});
+
 /** A timer whose wake-ups can be awaited. */
-function awaitable(): {
+function awaitable(busyWaitMs = 0): {
   timer: ThreadWakeTimer;
   wakes: () => number;
   woken: (count: number) => Promise<void>;
 } {
   let wakes = 0;
-  const timer = new ThreadWakeTimer(() => wakes++);
+  const timer = new ThreadWakeTimer(() => wakes++, busyWaitMs);
   const woken = async (count: number): Promise<void> => {
     while (wakes < count) await pause(2);
   };
