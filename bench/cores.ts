@@ -1,7 +1,6 @@
 /**
  * Cores of a bench: the server has the first one that this process may use, the clients have the others. Where the scheduler is free to
- * put client and server on one core or on two, it does now this, now that, and the same request costs 0.16 or 0.31 ms: sharing
- * a core saves waking the other one, and what one wrote is in the other's cache.
+ * put client and server on one core or on two, it does now this, now that, and the same request costs 0.16 or 0.31 ms.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
