@@ -63,6 +63,14 @@ async function fill(values: Record<string, string | boolean>): Promise<void> {
 }
 
 const click = (id: string): Promise<void> => page.read(`document.getElementById("${id}").click()`);
+/** Presses Tab until this element has the focus. */
+async function tabTo(id: string): Promise<void> {
+  for (let presses = 0; presses < 100; presses++) {
+    if ((await page.read<string>("document.activeElement.id")) === id) return;
+    await page.press("Tab");
+  }
+  throw new Error(`Tab never comes to ${id}`);
+}
 const text = (selector: string): Promise<string> =>
   page.read(`document.querySelector(${JSON.stringify(selector)})?.textContent ?? ""`);
 const picture = async (name: string): Promise<void> => {
@@ -135,7 +143,8 @@ describe("the console", () => {
 
   it("starts, shows and changes a load while it runs", async () => {
     await fill({ kind: "users", users: "40", spawn: "40", bound: "5000", stopRule: false, duration: "300" });
-    await click("start");
+    await tabTo("start");
+    await page.press("Enter");
     await page.until(
       `document.getElementById("status").textContent.startsWith("measuring: 40 users on ${variant.name}")`,
     );
@@ -150,7 +159,8 @@ describe("the console", () => {
       ),
     ).toBe(true);
     await fill({ users: "80" });
-    await click("change");
+    await tabTo("change");
+    await page.press(" ");
     await page.until(`document.getElementById("status").textContent.includes("80 users")`);
     await page.until(
       `[...document.querySelectorAll(".tile")].some((tile) => tile.textContent === "80users")`,
@@ -203,7 +213,8 @@ describe("the console", () => {
   });
 
   it("stops: a result that can be shown and downloaded in four forms", async () => {
-    await click("stop");
+    await tabTo("stop");
+    await page.press("Enter");
     await page.until(`document.getElementById("status").textContent.startsWith("idle")`);
     await page.until(
       `document.querySelector("#history .why").textContent.includes("stopped at the console")`,
