@@ -86,7 +86,7 @@ export class PodProcesses {
 
   private async startController(): Promise<void> {
     const { workers, http } = this.options.ports;
-    const words = ["--port", String(workers), "--http-port", String(http)];
+    const words = ["--port", String(workers), "--http-port", String(http), "--any-target"];
     const controller = this.run("controller", words);
     this.controller = controller;
     await until("the controller answers, or has ended", async () =>
