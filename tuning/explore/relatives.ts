@@ -2,7 +2,7 @@
 import type { Variant } from "../../model-repo/variant";
 import { hostMsOf, type ServiceLaw, withHostPhase } from "../../serving-model/service-law";
 import { payloadBytesOf } from "../../serving-model/t4";
-import { identify } from "../identify/identify";
+import { type FittedLaw, identify } from "../identify/identify";
 import { observationOf } from "../identify/observation";
 import type { SystemFacts, VariantOutcome } from "../outcome";
 import type { ModelledSystem } from "../search/model-knee";
@@ -74,9 +74,10 @@ export function modelsOf(
 
 function familyOf(fitted: readonly Measured[], artefactName: string): Family {
   const own = fitted.filter(({ variant }) => variant.artefact.name === artefactName);
+  const together = own.length < 2 ? null : fitOf(own);
   const relatives = own.map((one) => ({
     variant: one.variant,
-    law: { ...one.outcome.fittedLaw!, ...gpuPhaseOf(one, own) },
+    law: { ...one.outcome.fittedLaw!, ...gpuPhaseOf(one, together) },
     overheadMs: one.outcome.fittedOverheadMs ?? 0,
   }));
   return { relatives, crowding: crowdingOf(relatives.map(hostOf)) };
@@ -85,19 +86,18 @@ function familyOf(fitted: readonly Measured[], artefactName: string): Family {
 /**
  * GPU phase of an artefact, whatever serves it. A configuration whose executions all had about the same size does not tell what another
  * size takes: then it is the one that all trials of the artefact tell together, as long as this one takes at its own size.
+ * @param together by the trials of all relatives; null: there are no others
  */
 function gpuPhaseOf(
   one: Measured,
-  all: readonly Measured[],
+  together: FittedLaw | null,
 ): Pick<ServiceLaw, "gpuMsPerBatch" | "gpuMsPerImage"> {
   const { gpuMsPerBatch, gpuMsPerImage } = one.outcome.fittedLaw!;
-  const own = { gpuMsPerBatch, gpuMsPerImage };
-  if (all.length < 2 || fitOf([one])?.identified.batchSplit !== false) return own;
-  const together = fitOf(all);
-  if (together === null || !together.identified.batchSplit) return own;
+  if (!together?.identified.batchSplit || fitOf([one])?.identified.batchSplit !== false)
+    return { gpuMsPerBatch, gpuMsPerImage };
   const { law } = together;
   const batch = one.outcome.meanBatch ?? one.variant.maxBatchSize;
-  const scale = (gpuMsPerBatch + gpuMsPerImage * batch) / (law.gpuMsPerBatch + law.gpuMsPerImage * batch);
+  const scale = gpuMsOf(one.outcome.fittedLaw!, batch) / gpuMsOf(law, batch);
   return { gpuMsPerBatch: law.gpuMsPerBatch * scale, gpuMsPerImage: law.gpuMsPerImage * scale };
 }
 
@@ -112,7 +112,7 @@ function withLeastGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: 
   return { ...law, gpuMsPerBatch, gpuMsPerImage };
 }
 
-function fitOf(measured: readonly Measured[]): ReturnType<typeof identify> {
+function fitOf(measured: readonly Measured[]): FittedLaw | null {
   const trials = measured.flatMap(({ outcome }) => outcome.trials);
   return identify(trials.flatMap(({ spec, result }) => observationOf(spec, result) ?? []));
 }
