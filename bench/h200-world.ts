@@ -6,8 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { type GridName, type GridVariant, gridVariants } from "../examples/gpu/grids";
-import { asObservation, readObservations } from "../examples/gpu/observations";
-import { originalArtefact } from "../model-repo/catalogue";
+import { asObservation, asVariant, readObservations } from "../examples/gpu/observations";
 import type { Variant } from "../model-repo/variant";
 import type { ServiceLaw } from "../serving-model/service-law";
 import type { SimulatedServer } from "../serving-model/simulate";
@@ -145,12 +144,7 @@ export function exampleVariants(name: "tuned" | GridName): Variant[] {
     name === "tuned"
       ? (parse(readFileSync(join(root, "examples/gpu/variants-tuned.yaml"), "utf8")) as GridVariant[])
       : gridVariants(name);
-  const { input, ...artefact } = originalArtefact;
-  return entries.map((entry) => ({
-    ...entry,
-    artefact: { ...artefact, name: entry.model, input: { ...input, type: "UINT8" as const } },
-    published: null,
-  }));
+  return entries.map(asVariant);
 }
 
 function mean(values: readonly number[]): number {

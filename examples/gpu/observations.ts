@@ -2,9 +2,11 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { originalArtefact } from "../../model-repo/catalogue";
+import type { Variant } from "../../model-repo/variant";
 import { observationOf, type Observation } from "../../tuning/identify/observation";
 import { readPointLog } from "../../tuning/results/point-log";
 import type { TrialSpec } from "../../tuning/trial";
+import type { GridVariant } from "./grids";
 import { placesIn } from "./places";
 
 const fileName = "observations.json";
@@ -14,13 +16,7 @@ export interface RecordedObservation extends Omit<Observation, "variant"> {
   /** Part of measure.sh. */
   readonly part: string;
   readonly purpose: TrialSpec["purpose"];
-  readonly variant: {
-    readonly name: string;
-    readonly model: string;
-    readonly maxBatchSize: number;
-    readonly instanceCount: number;
-    readonly queueDelayUs: number;
-  };
+  readonly variant: Omit<GridVariant, "preferredBatchSizes">;
 }
 
 /** Writes observations.json from the valid trials of all parts in a folder that have a points.jsonl; returns how many trials there were. */
@@ -54,6 +50,16 @@ export function readObservations(folder: string): RecordedObservation[] {
   return JSON.parse(readFileSync(join(folder, fileName), "utf8")) as RecordedObservation[];
 }
 
+/** The variant that an entry asks for, of a model that takes UINT8 pixels. */
+export function asVariant({ model, ...settings }: GridVariant): Variant {
+  const { input, ...artefact } = originalArtefact;
+  return {
+    ...settings,
+    artefact: { ...artefact, name: model, input: { ...input, type: "UINT8" as const } },
+    published: null,
+  };
+}
+
 /** As the identification of a server takes it. */
 export function asObservation({
   part: _part,
@@ -61,15 +67,5 @@ export function asObservation({
   variant,
   ...seen
 }: RecordedObservation): Observation {
-  const { model, ...settings } = variant;
-  const { input, ...artefact } = originalArtefact;
-  return {
-    ...seen,
-    variant: {
-      ...settings,
-      artefact: { ...artefact, name: model, input: { ...input, type: "UINT8" as const } },
-      preferredBatchSizes: [],
-      published: null,
-    },
-  };
+  return { ...seen, variant: asVariant({ ...variant, preferredBatchSizes: [] }) };
 }
