@@ -65,6 +65,7 @@ async function main(): Promise<void> {
     wireMbPerS: 12,
     rssMb: 90,
     ratePerS: 20,
+    busyWaitShare: 0,
     inFlight: 2,
   };
   for (const worker of workers) {

@@ -6,7 +6,7 @@ import { cpuOfMs, onCores, type Cores } from "./cores";
 import { CONNECTIONS, IN_FLIGHT, payload, prefixed, request } from "./load-work";
 
 export interface Figures {
-  /** User and system time, without what the start and the warm-up took. */
+  /** User and system time flat out, without what the start and the warm-up took. Nothing waits awake meanwhile. */
   readonly cpuMsPerRequest: number;
   readonly systemMsPerRequest: number;
   /** What a request cost the server meanwhile; null: not known. On one host the kernel bills work of the receiving side to either. */
@@ -16,6 +16,8 @@ export interface Figures {
   readonly latenessP99Ms: number | null;
   /** The same with busy waiting; null: it has none. */
   readonly latenessAwakeP99Ms: number | null;
+  /** What the busy waiting of that took, cores; null: it has none. */
+  readonly awakeShare: number | null;
   /** The same with busy waiting and requests that do nothing: the least that the machine allows. */
   readonly latenessOfNothingP99Ms: number | null;
   readonly peakRssMb: number;
@@ -53,6 +55,7 @@ const unknownFigures = {
   serverMsPerRequest: null,
   latenessP99Ms: null,
   latenessAwakeP99Ms: null,
+  awakeShare: null,
   latenessOfNothingP99Ms: null,
 } satisfies Partial<Figures>;
 

@@ -59,6 +59,7 @@ function mediansOf(name: string, rounds: readonly Figures[]): ClientResult {
     rps: median(rounds.map(({ rps }) => rps)),
     latenessP99Ms: medianKnown(rounds.map(({ latenessP99Ms }) => latenessP99Ms)),
     latenessAwakeP99Ms: medianKnown(rounds.map(({ latenessAwakeP99Ms }) => latenessAwakeP99Ms)),
+    awakeShare: medianKnown(rounds.map(({ awakeShare }) => awakeShare)),
     latenessOfNothingP99Ms: medianKnown(rounds.map(({ latenessOfNothingP99Ms }) => latenessOfNothingP99Ms)),
     peakRssMb: Math.max(...rounds.map(({ peakRssMb }) => peakRssMb)),
   };
@@ -82,13 +83,13 @@ function table(measured: ReadonlyMap<string, readonly Figures[]>): string {
       ...[figure(systemMsPerRequest, 3), figure(serverMsPerRequest, 3)],
       ...[ratioTo(measured.get(REFERENCE), rounds), figure(rps, 0), figure(1000 / cpuMsPerRequest, 0)],
       ...[figure(medians.latenessP99Ms, 2), figure(medians.latenessAwakeP99Ms, 2)],
-      ...[figure(medians.latenessOfNothingP99Ms, 2), figure(peakRssMb, 0)],
+      ...[figure(medians.awakeShare, 2), figure(medians.latenessOfNothingP99Ms, 2), figure(peakRssMb, 0)],
     ];
   });
   const head = [
     ...["client", "CPU ms/request", "user", "system", "server's CPU", `x ${REFERENCE} (range)`],
     ...["requests/s", "per core", `lateness p99 ms at ${options.rate}/s`, `awake ${AWAKE_MS} ms`],
-    ...["awake, sending nothing", "peak RSS MB"],
+    ...["cores awake", "awake, sending nothing", "peak RSS MB"],
   ];
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
 }
@@ -140,6 +141,9 @@ async function main(): Promise<void> {
     const bench = { address: `127.0.0.1:${port}`, serverPid: sink.pid!, cores };
     const measured = await measure(selected(clientsOf(bench, folder, options)));
     process.stdout.write(table(measured));
+    process.stdout.write(
+      "CPU is that of sending flat out, where nothing waits awake; what busy waiting takes at the paced rate stands apart (cores awake).\n",
+    );
     const clients = [...measured].map(([name, rounds]) => mediansOf(name, rounds));
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify({ clients }, null, 2)}\n`);
   } finally {

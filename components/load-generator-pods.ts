@@ -3,6 +3,7 @@ import type * as pulumi from "@pulumi/pulumi";
 import { poolLabel, type Taint } from "./node-pool";
 import { restrictedContainer, restrictedPod } from "./pod-security";
 import { tritonLabels, tritonPorts } from "./triton-pod";
+import { userError } from "./user-error";
 
 type PodTemplate = k8s.types.input.core.v1.PodTemplateSpec;
 
@@ -20,6 +21,9 @@ export const loadTaint: Taint = { key: "triton-slo/load", value: "true", effect:
 
 /** Requests in flight of one measurement; each is a small object until it is sent. */
 const maxInFlight = 100_000;
+
+/** Whole cores of a worker that waits awake: one that never rests, and one for everything else. */
+const leastBusyWaitingCpu = 2;
 
 /** User of the load generator's image. */
 const userId = 10001;
@@ -44,6 +48,8 @@ export interface WorkerPodArgs extends LoadPodArgs {
   readonly controllerAddress: string;
   /** Whole CPU cores. */
   readonly cpu: number;
+  /** Waits awake for each planned send this long, milliseconds. Default 0: it sleeps until it is due. */
+  readonly busyWaitMs?: number;
   readonly tritonNamespace: string;
 }
 
@@ -110,8 +116,17 @@ export function controllerPod(args: ControllerPodArgs): PodTemplate {
   };
 }
 
-/** A worker: sends requests at planned times. On the load pool, never on a server's node, in the servers' zone. */
+/**
+ * A worker: sends requests at planned times. On the load pool, never on a server's node, in the servers' zone.
+ * @throws RunError for a worker that waits awake and has no core for it
+ */
 export function workerPod(args: WorkerPodArgs): PodTemplate {
+  const { busyWaitMs = 0 } = args;
+  if (busyWaitMs > 0 && !(Number.isInteger(args.cpu) && args.cpu >= leastBusyWaitingCpu))
+    throw userError(
+      `a load worker that waits awake (busyWaitMs ${busyWaitMs}) keeps one core to itself and needs another for the network's and the ` +
+        `runtime's threads: give it ${leastBusyWaitingCpu} or more whole cores, not ${args.cpu}, or busyWaitMs 0`,
+    );
   const resources = { cpu: String(args.cpu), memory: "1Gi" };
   const triton = {
     labelSelector: { matchLabels: { ...tritonLabels } },
@@ -143,7 +158,11 @@ export function workerPod(args: WorkerPodArgs): PodTemplate {
         {
           name: "worker",
           image: args.image,
-          args: ["loadgen/worker-main.js", "--controller", args.controllerAddress, "--name", "$(POD_NAME)"],
+          args: [
+            ...["loadgen/worker-main.js", "--controller", args.controllerAddress, "--name", "$(POD_NAME)"],
+            // Left out where it changes nothing: an older image does not know it.
+            ...(busyWaitMs > 0 ? ["--busy-wait-ms", String(busyWaitMs)] : []),
+          ],
           env: [
             { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
             tokenEnv(args),

@@ -25,6 +25,11 @@ export interface LoadGeneratorArgs extends InCluster {
   readonly workers: number;
   /** Whole CPU cores of one worker: guaranteed, so that the node's CPU manager gives it cores of its own. */
   readonly workerCpu: number;
+  /**
+   * How long a worker waits awake for each planned send, milliseconds, 0 to 10: it sends less late, and one of its cores never rests, so
+   * `workerCpu` must be 2 or more. Default 0: it sleeps until a send is due. A change restarts the workers.
+   */
+  readonly busyWaitMs?: number;
   /** Highest rate that a measurement may offer, requests per second. */
   readonly maxRatePerS: number;
   /** Namespace of the servers under test. */
@@ -115,6 +120,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
             ...workload,
             controllerAddress: `${controllerService}.${args.namespaceName}.svc:${controllerWorkerPort}`,
             cpu: args.workerCpu,
+            busyWaitMs: args.busyWaitMs,
             tritonNamespace: args.tritonNamespace,
           }),
         },

@@ -103,10 +103,19 @@ export class ControllerMetrics implements MeasurementObserver {
       ...family(
         names.cpuShare,
         "gauge",
-        "CPU seconds per second of a worker",
+        "CPU seconds per second of a worker, without busy waiting",
         by(
           "worker",
           workers.map(({ name, heartbeat }) => [name, heartbeat?.cpuShare ?? 0] as const),
+        ),
+      ),
+      ...family(
+        names.busyWaitShare,
+        "gauge",
+        "CPU seconds per second that a worker waits awake for planned sends",
+        by(
+          "worker",
+          workers.map(({ name, heartbeat }) => [name, heartbeat?.busyWaitShare ?? 0] as const),
         ),
       ),
       ...family(

@@ -28,14 +28,15 @@ export class HealthMonitor {
     this.bytesAtStart = this.bytesSent();
   }
 
-  /** Health since the start. Busy waiting is not in the CPU share. */
-  read(): Omit<WindowHealth, "latenessP50Ms"> {
+  /** Health since the start. Busy waiting is a share of its own. */
+  read(): Omit<WindowHealth, "latenessP50Ms" | "busyWaitMs"> {
     const { user, system } = process.cpuUsage(this.cpuAtStart);
     const busyMs = busyWaitedMs() - this.busyWaitedAtStartMs;
     const elapsedMs = Math.max(1, performance.now() - this.sinceMs);
     return {
       loopDelayP99Ms: Math.max(0, this.loopDelay.percentile(99) / 1e6 - RESOLUTION_MS),
       cpuShare: Math.max(0, (user + system) / 1000 - busyMs) / elapsedMs,
+      busyWaitShare: busyMs / elapsedMs,
       wireMbPerS: (this.bytesSent() - this.bytesAtStart) / 1000 / elapsedMs,
     };
   }

@@ -143,8 +143,12 @@ export interface GeneratorHealth {
   readonly latenessP99Ms: number;
   /** Event-loop delay, milliseconds; worst worker. */
   readonly loopDelayP99Ms: number;
-  /** CPU seconds per wall second, worst worker. No busy-waiting is in it: the send timer sleeps. */
+  /** CPU seconds per wall second, worst worker, without busy waiting. */
   readonly cpuShare: number;
+  /** The longest that a worker waits awake for a planned send, milliseconds; 0 (and absent, in older results): all sleep until it is due. */
+  readonly busyWaitMs?: number;
+  /** CPU seconds per wall second spent waiting awake, worker with the most; not in `cpuShare`. Absent in older results. */
+  readonly busyWaitShare?: number;
   /** Bytes sent per wall second over all workers, in megabytes. */
   readonly wireMBPerS: number;
   /**

@@ -6,6 +6,7 @@ import { pathToFileURL } from "node:url";
 import { Controller } from "./controller";
 import type { MeasurementObserver } from "./controller-run";
 import type { LoadClient, LoadProgress, LoadResult, LoadSpec } from "./load-spec";
+import { MAX_BUSY_WAIT_MS } from "./wake-timer";
 
 /** A worker process has this long to come up, milliseconds. */
 const START_TIMEOUT_MS = 30_000;
@@ -15,15 +16,19 @@ const KEPT_ERROR_TEXT = 2000;
 export interface LocalClusterOptions {
   /** Worker processes, >= 1. */
   readonly workers: number;
+  /** The workers wait awake for each planned send this long, milliseconds, 0 to MAX_BUSY_WAIT_MS; each takes a core for it. Default 0: they sleep. */
+  readonly busyWaitMs?: number;
   /** Sees the measurements; called once with the controller, before anything is measured. */
   readonly observe?: (controller: () => Controller) => MeasurementObserver;
 }
 
 /** Starts controller and workers; resolves when all workers are registered. @throws Error with a worker's last words */
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
-  const { workers } = options;
+  const { workers, busyWaitMs = 0 } = options;
   if (!Number.isSafeInteger(workers) || workers < 1)
     throw new RangeError(`a load generator needs at least one worker, got ${workers}`);
+  if (!(busyWaitMs >= 0 && busyWaitMs <= MAX_BUSY_WAIT_MS))
+    throw new RangeError(`load workers wait awake 0 to ${MAX_BUSY_WAIT_MS} ms, got ${busyWaitMs}`);
   const token = randomBytes(32).toString("hex");
   const registered = new Set<number>();
   const observer = options.observe?.(() => controller);
@@ -32,7 +37,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     onRegister: ({ pid }) => registered.add(pid),
     ...(observer === undefined ? {} : { observer }),
   });
-  const cluster = new LocalCluster(controller, token, workers, registered);
+  const cluster = new LocalCluster(controller, token, { workers, busyWaitMs }, registered);
   try {
     await cluster.ready();
   } catch (error) {
@@ -57,14 +62,14 @@ export class LocalCluster implements LoadClient {
   constructor(
     readonly controller: Controller,
     private readonly token: string,
-    private readonly workerCount: number,
+    private readonly options: Required<Pick<LocalClusterOptions, "workers" | "busyWaitMs">>,
     /** Process ids of workers that have registered at some time. */
     private readonly registered: ReadonlySet<number>,
   ) {
     this.failed = new Promise((_, reject) => (this.fail = reject));
     this.failed.catch(() => undefined);
     process.on("exit", this.killAll);
-    for (let index = 0; index < workerCount; index++) this.spawnWorker(index);
+    for (let index = 0; index < options.workers; index++) this.spawnWorker(index);
   }
 
   /** Process ids of the workers. */
@@ -75,7 +80,10 @@ export class LocalCluster implements LoadClient {
   /** Resolves when all workers are registered. @throws Error with a worker's last words */
   async ready(): Promise<void> {
     try {
-      await Promise.race([this.failed, this.controller.waitForWorkers(this.workerCount, START_TIMEOUT_MS)]);
+      await Promise.race([
+        this.failed,
+        this.controller.waitForWorkers(this.options.workers, START_TIMEOUT_MS),
+      ]);
     } catch (error) {
       const words = this.lastWords.trim();
       throw new Error(`${(error as Error).message}${words === "" ? "" : `; its last words:\n${words}`}`);
@@ -115,6 +123,7 @@ export class LocalCluster implements LoadClient {
         join(__dirname, `worker-main${extension}`),
         ...["--controller", `127.0.0.1:${this.controller.port}`],
         ...["--name", `local-${index + 1}`],
+        ...["--busy-wait-ms", String(this.options.busyWaitMs)],
         "--exit-with-stdin",
       ],
       { stdio: ["pipe", "ignore", "pipe"], env: { ...process.env, LOADGEN_TOKEN: this.token } },

@@ -20,7 +20,7 @@ const WARM_DEADLINE_MS = 30_000;
 /** Longest time that a timer can wait, milliseconds: a window may end later, but then it is ended by its owner before. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-type LoopHealth = Omit<WindowHealth, "latenessP50Ms">;
+type LoopHealth = Omit<WindowHealth, "latenessP50Ms" | "busyWaitMs">;
 
 /** The measurement cannot start. */
 export class PrepareError extends Error {

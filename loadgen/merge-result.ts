@@ -110,6 +110,8 @@ function generatorHealth({ spec, measured, healths }: MergedRun): GeneratorHealt
     latenessP99Ms: measured.lateness.percentileUs(0.99) / 1000,
     loopDelayP99Ms: worst(({ loopDelayP99Ms }) => loopDelayP99Ms) / spec.timeDilation,
     cpuShare: worst(({ cpuShare }) => cpuShare),
+    busyWaitMs: worst(({ busyWaitMs }) => busyWaitMs),
+    busyWaitShare: worst(({ busyWaitShare }) => busyWaitShare),
     wireMBPerS: healths.reduce((sum, { wireMbPerS }) => sum + wireMbPerS, 0),
     achievedShare: measured.onTimeSends / planned,
   };

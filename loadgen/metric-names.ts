@@ -19,7 +19,9 @@ export const loadMetrics = {
   inFlight: "loadgen_in_flight",
   /** Gauge: registered workers. */
   workers: "loadgen_workers",
-  /** Gauge by `worker`: CPU seconds per second. */
+  /** Gauge by `worker`: CPU seconds per second spent waiting awake for planned sends. */
+  busyWaitShare: "loadgen_worker_busy_wait_share",
+  /** Gauge by `worker`: CPU seconds per second, without busy waiting. */
   cpuShare: "loadgen_worker_cpu_share",
   /** Counter of measurements by `result`: valid, invalid (its numbers must not be used), aborted. */
   measurements: "loadgen_measurements_total",

@@ -44,6 +44,8 @@ export interface Heartbeat {
   readonly rssMb: number;
   /** Requests sent per second since the last heartbeat. */
   readonly ratePerS: number;
+  /** CPU seconds per second spent waiting awake for planned sends; not in `cpuShare`. */
+  readonly busyWaitShare: number;
 }
 
 export interface WindowHealth {
@@ -52,6 +54,10 @@ export interface WindowHealth {
   readonly wireMbPerS: number;
   /** Median of real minus planned send; 0 when nothing was sent. */
   readonly latenessP50Ms: number;
+  /** CPU seconds per second spent waiting awake for planned sends; not in `cpuShare`. */
+  readonly busyWaitShare: number;
+  /** How long it waits awake for a planned send; 0: it sleeps until it is due. */
+  readonly busyWaitMs: number;
 }
 
 export interface Done {

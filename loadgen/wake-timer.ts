@@ -135,6 +135,7 @@ export class ThreadWakeTimer implements WakeTimer {
     }
     this.disarm();
     while (performance.now() < armedAtMs);
+    if (this.busyWaitMs > 0) busyWaitedTotalMs += Math.max(0, performance.now() - nowMs);
     this.wake();
   }
 }

@@ -225,9 +225,15 @@ export class LoadWorker {
     this.sendDelta(run);
     const { sequence: lastSequence, planned, lateness } = run;
     const latenessP50Ms = lateness.count === 0 ? 0 : lateness.percentileUs(0.5) / 1000;
+    const { busyWaitMs = 0 } = this.options;
     this.say({
       body: "done",
-      done: { runId: measurement.runId, lastSequence, planned, health: { ...health, latenessP50Ms } },
+      done: {
+        runId: run.assignment.runId,
+        lastSequence,
+        planned,
+        health: { ...health, latenessP50Ms, busyWaitMs },
+      },
     });
     await this.endRun();
   }
@@ -244,7 +250,7 @@ export class LoadWorker {
     const { run } = this;
     const loop = run?.measurement?.loop;
     const lateness = loop?.measured.lateness;
-    const { loopDelayP99Ms, cpuShare } = this.heartbeatHealth.read();
+    const { loopDelayP99Ms, cpuShare, busyWaitShare } = this.heartbeatHealth.read();
     this.heartbeatHealth.restart();
     // What the tallies hold was sent since they were last reported and cleared, which was then.
     const sent = loop === undefined ? 0 : loop.measured.lateness.count + loop.warmup.lateness.count;
@@ -257,6 +263,7 @@ export class LoadWorker {
       latenessP99Ms: lateness === undefined || lateness.count === 0 ? 0 : lateness.percentileUs(0.99) / 1000,
       loopDelayP99Ms,
       cpuShare,
+      busyWaitShare,
       wireMbPerS: run?.measurement?.wireMbPerS() ?? 0,
       rssMb: process.memoryUsage.rss() / 1e6,
       ratePerS,

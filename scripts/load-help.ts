@@ -32,6 +32,7 @@ export interface RawLoadOptions {
   tlsName?: Raw;
   transport?: Raw;
   workers?: Raw;
+  busyWaitMs?: Raw;
   seed?: Raw;
   json?: Raw;
   hdr?: Raw;
@@ -124,6 +125,10 @@ export function loadCommand(knownVariants: readonly string[]): Command {
       .option("--new-connection-per-request", "connect anew for every request, as the documents' client does")
       .option("--transport [NAME]", "lean or grpc-js (default: lean)")
       .option("--workers [N]", "worker processes (default: auto)")
+      .option(
+        "--busy-wait-ms [MS]",
+        "workers wait awake this long for each planned send: less lateness for a core each, e.g. 2 (default: 0)",
+      )
       .optionsGroup("Output:")
       .option("--json [FILE]", "the whole result as JSON, on standard output without a FILE")
       .option("--csv [FILE]", "a line a second: rate, percentiles, failures, in flight, lateness")

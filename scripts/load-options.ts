@@ -55,6 +55,8 @@ export interface LoadOptions {
   readonly transport: "lean" | "grpc-js";
   /** Null: chosen by the machine. */
   readonly workers: number | null;
+  /** The workers wait awake for each planned send this long, milliseconds; 0: they sleep. */
+  readonly busyWaitMs: number;
   readonly seed: number;
   /** `-` is standard output; null: none. */
   readonly json: string | null;
@@ -138,6 +140,7 @@ class Reader {
         workers === null || workers === "auto"
           ? null
           : numberOf(workers, "--workers", rules.workers, complaints),
+      busyWaitMs: this.number(raw.busyWaitMs, "--busy-wait-ms", "2", rules.busyWaitMs) ?? 0,
       seed: this.number(raw.seed, "--seed", "7", rules.seed) ?? 1,
       json: raw.json === true ? "-" : (raw.json ?? null),
       hdr: this.text(raw.hdr, "--hdr", "load.hlog"),

@@ -1,4 +1,5 @@
 /** What a load of `npm run load` came to: verdict, text and JSON. Pure. */
+import { busyWaitWords } from "../loadgen/busy-wait-words";
 import { describeLoad } from "../loadgen/load-profile";
 import type { LatencySummary, LoadProgress, LoadResult, LoadSpec } from "../loadgen/load-spec";
 import type { Slo } from "../tuning/trial";
@@ -70,7 +71,7 @@ export function renderLoad(spec: LoadSpec, result: LoadResult, slo: Slo): string
     [
       "client",
       `lateness p99 ${ms(health.latenessP99Ms)}, event loop p99 ${ms(health.loopDelayP99Ms)}, ` +
-        `${(100 * health.cpuShare).toFixed(0)} % of a core (busiest worker), ${health.wireMBPerS.toFixed(1)} MB/s, workers ${result.workers}`,
+        `${(100 * health.cpuShare).toFixed(0)} % of a core (busiest worker), ${health.wireMBPerS.toFixed(1)} MB/s, workers ${result.workers}${busyWaitWords(health)}`,
     ],
     ...Object.entries(result.errors).map(([kind, count]): [string, string] => [
       "error",

@@ -1,11 +1,8 @@
 /** `npm run load`: one load on one server, and whether the SLO held. */
-import { mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
-import { credentials } from "@grpc/grpc-js";
+import { availableParallelism } from "node:os";
 import { LoadSpecError } from "../loadgen/check-spec";
 import { InterruptedError } from "../loadgen/controller-run";
-import { describeModel, ModelDescriptionError, type ModelRequest } from "../loadgen/describe-model";
+import { ModelDescriptionError } from "../loadgen/describe-model";
 import { toCsv, toHdrLog } from "../loadgen/history/exports";
 import type { RecordedSecond } from "../loadgen/history/load-second";
 import { RunRecorder } from "../loadgen/history/run-recorder";
@@ -15,17 +12,18 @@ import { MOST_LATENESS_SHARE } from "../loadgen/merge-result";
 import { startLocalCluster, type LocalCluster } from "../loadgen/local-cluster";
 import { parseArrivalTimes, RecordingError } from "../loadgen/recorded-arrivals";
 import { plainAddress } from "../loadgen/targets";
-import { catalogue, findVariant } from "../model-repo/catalogue";
+import { catalogue } from "../model-repo/catalogue";
 import { imagesFolder } from "../model-repo/repository";
-import { writeRepository } from "../model-repo/write-repository";
 import { defaultWorkers } from "../targets/address";
-import { LocalServer } from "../targets/local-server";
+import { busyWaitNotes } from "../targets/busy-wait";
+import { addressesHere } from "../targets/same-machine";
 import { exitCodes, type ExitCode } from "./exit-codes";
 import { isInputError } from "./input-errors";
 import { onInterruption } from "./interrupts";
 import { checkWritable, FileError, read, write } from "./load-files";
 import { parseLoadCommandLine, type LoadOptions, type RecordedFile } from "./load-options";
 import { judgeLoad, loadJson, progressLine, renderLoad } from "./load-report";
+import { openTarget, type OpenLoadTarget } from "./load-target";
 
 /** Every so many replies one is decoded: a server that answers fast with nonsense is noticed. */
 const CHECK_EVERY = 50;
@@ -36,13 +34,6 @@ const IN_FLIGHT_BOUNDS = 10;
 const LEAST_IN_FLIGHT = 256;
 /** Longest wait for answers after Ctrl-C, milliseconds: as long as the longest usual deadline. A second Ctrl-C ends it. */
 const GRACE_MS = 20_000;
-
-interface OpenTarget {
-  readonly addresses: readonly string[];
-  readonly request: ModelRequest;
-  readonly timeDilation: number;
-  readonly close: () => Promise<void>;
-}
 
 async function main(words: readonly string[]): Promise<ExitCode> {
   const commandLine = parseLoadCommandLine(
@@ -75,8 +66,15 @@ async function run(options: LoadOptions): Promise<ExitCode> {
   try {
     const spec = specOf(options, shape, tls, target);
     const seconds: RecordedSecond[] = [];
+    const cores = availableParallelism();
+    const { busyWaitMs } = options;
+    const workers = options.workers ?? defaultWorkers(cores);
+    const isServerHere = addressesHere(target.addresses.map(plainAddress)).length > 0;
+    for (const note of busyWaitNotes({ busyWaitMs, workers, cores, isServerHere }))
+      process.stderr.write(`${note}\n`);
     const cluster = await startLocalCluster({
-      workers: options.workers ?? defaultWorkers(availableParallelism()),
+      workers,
+      busyWaitMs,
       observe: (controller) =>
         new RunRecorder({
           listener: { second: (_, second) => void seconds.push(second) },
@@ -167,7 +165,7 @@ function specOf(
   options: LoadOptions,
   shape: LoadProfile,
   tls: TlsOptions | undefined,
-  target: OpenTarget,
+  target: OpenLoadTarget,
 ): LoadSpec {
   const { slo, stopWhen, warmupS, deadlineMs, transport, seed, newConnectionPerRequest } = options;
   const closed = shape.kind === "users" ? shape.users : LEAST_IN_FLIGHT;
@@ -222,54 +220,6 @@ async function tlsOf({ tls }: LoadOptions): Promise<TlsOptions | undefined> {
   if (tls === null) return undefined;
   const caPem = tls.caFile === null ? "" : await read("--tls-ca", tls.caFile);
   return { caPem, serverName: tls.serverName };
-}
-
-async function openTarget(options: LoadOptions, tls: TlsOptions | undefined): Promise<OpenTarget> {
-  const { target, model, inputDims } = options;
-  if (target.kind === "local") return openLocal(target.variant, target.timeDilation);
-  const request = await describeModel(plainAddress(target.addresses[0]!), {
-    modelName: model ?? undefined,
-    inputDims: inputDims ?? undefined,
-    ...(tls === undefined
-      ? {}
-      : { credentials: credentials.createSsl(tls.caPem === "" ? null : Buffer.from(tls.caPem)) }),
-  });
-  return { addresses: target.addresses, request, timeDilation: 1, close: async () => undefined };
-}
-
-async function openLocal(name: string, timeDilation: number): Promise<OpenTarget> {
-  const variant = findVariant(name);
-  const folder = await mkdtemp(join(tmpdir(), "triton-slo-load-"));
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  try {
-    await writeRepository([variant], folder);
-    const server = await LocalServer.start({
-      repository: folder,
-      modelName: variant.name,
-      executor: "simulated-t4",
-      timeDilation,
-      metricsIntervalMs: 1000,
-    });
-    const { input, output } = variant.artefact;
-    return {
-      addresses: [server.grpcAddress],
-      request: {
-        modelName: variant.name,
-        inputName: input.name,
-        inputType: input.type,
-        inputDims: input.dims,
-        outputName: output.name,
-      },
-      timeDilation,
-      close: async () => {
-        await server.stop();
-        await remove();
-      },
-    };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
 }
 
 // Whoever reads may have seen enough (`| head`).

@@ -20,7 +20,7 @@ export async function prepareLocal(options: TuneOptions, imageFolder: string): P
 }
 
 async function prepareSimulated(options: TuneOptions, imageFolder: string): Promise<LocalTarget> {
-  const { workers, timeDilation, variantsFile } = options;
+  const { workers, busyWaitMs, timeDilation, variantsFile } = options;
   const variants =
     variantsFile !== null
       ? variantsOfArtefacts(await readVariantsFile(variantsFile), findArtefact)
@@ -33,6 +33,7 @@ async function prepareSimulated(options: TuneOptions, imageFolder: string): Prom
     reference,
     imageFolder,
     workers,
+    busyWaitMs,
     timeDilation,
     moreMayCome: options.explore > 0,
     cores: availableParallelism(),
@@ -46,7 +47,7 @@ async function prepareSimulated(options: TuneOptions, imageFolder: string): Prom
 }
 
 async function prepareOnnx(options: TuneOptions): Promise<LocalTarget> {
-  const { workers, variantsFile } = options;
+  const { workers, busyWaitMs, variantsFile } = options;
   const models = readOnnxModels(options.models ?? defaultOnnxFolder);
   const all = onnxVariants(models);
   const names = models.artefacts.map(({ name }) => name);
@@ -70,7 +71,8 @@ async function prepareOnnx(options: TuneOptions): Promise<LocalTarget> {
     variants,
     reference,
     heldOut: models.heldOutFolder,
-    open: () => openOnnxTarget({ models, variants: served, workers, cores: availableParallelism() }),
+    open: () =>
+      openOnnxTarget({ models, variants: served, workers, busyWaitMs, cores: availableParallelism() }),
   };
 }
 

@@ -85,7 +85,7 @@ async function prepareAddresses(
   triton: AddressOptions,
   imageFolder: string,
 ): Promise<PreparedTarget> {
-  const { workers } = options;
+  const { workers, busyWaitMs } = options;
   const maxRatePerS = options.maxRatePerS ?? DEFAULT_MAX_RATE_PER_S;
   const servers = await findServers(triton.addresses, triton.metrics);
   const client = new KserveClient(triton.addresses[0]!);
@@ -94,7 +94,7 @@ async function prepareAddresses(
     const reference = await referenceOn(client, variants, options);
     const cores = availableParallelism();
     const speeds = await speedsInFiles(options.conversionManifest, variants);
-    const open = () => openAddressTarget({ servers, maxRatePerS, workers, cores, speeds });
+    const open = () => openAddressTarget({ servers, maxRatePerS, workers, busyWaitMs, cores, speeds });
     const checks: Check[] = [];
     if (options.wire) {
       const [address, { artefact }] = [triton.addresses[0]!, variants[0]!];

@@ -3,6 +3,7 @@
  * complaints can be shown at once.
  */
 import { splitHostPort } from "../loadgen/host-port";
+import { MAX_BUSY_WAIT_MS } from "../loadgen/wake-timer";
 import { didYouMean } from "../model-repo/nearest-name";
 
 /** Collects complaints about options. */
@@ -37,6 +38,12 @@ export interface NumberRule {
 /** Rules of options that several commands have. */
 export const commonRules = {
   workers: { min: 1, max: 64, integer: true, fix: "a whole number from 1 to 64, or auto" },
+  busyWaitMs: {
+    min: 0,
+    max: MAX_BUSY_WAIT_MS,
+    integer: false,
+    fix: `milliseconds from 0 to ${MAX_BUSY_WAIT_MS}, e.g. 2`,
+  },
   seed: { min: 0, max: 2 ** 32 - 1, integer: true, fix: "a whole number from 0 to 4294967295" },
 } satisfies Record<string, NumberRule>;
 

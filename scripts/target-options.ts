@@ -12,6 +12,7 @@ export interface RawTargetOptions {
   yesProd?: true;
   replicas?: Raw;
   workers?: Raw;
+  busyWaitMs?: Raw;
   images?: Raw;
   timeDilation?: Raw;
   conversionManifest?: Raw;
@@ -31,6 +32,10 @@ export function complainAboutTarget(raw: RawTargetOptions, complaints: Complaint
     if (raw.workers !== undefined)
       complain(
         "--workers is for workers on this machine: pulumi config set loadWorkers N changes the stack's",
+      );
+    if (raw.busyWaitMs !== undefined)
+      complain(
+        "--busy-wait-ms is for workers on this machine: pulumi config set loadBusyWaitMs MS changes the stack's",
       );
     if (raw.images !== undefined)
       complain(

@@ -72,6 +72,8 @@ export interface TuneOptions extends StackRunOptions, ModelRunOptions {
   readonly effort: "quick" | "thorough";
   /** Number of load worker processes; null: chosen by the machine. */
   readonly workers: number | null;
+  /** The workers on this machine wait awake for each planned send this long, milliseconds; 0: they sleep. */
+  readonly busyWaitMs: number;
   readonly seed: number;
   /** Results folder; null: a new one below `results/`. */
   readonly out: string | null;
@@ -201,6 +203,10 @@ function tuneCommand(knownVariants: readonly string[], name: keyof typeof descri
       .option("--quick", "few short trials (default)")
       .option("--thorough", "more and longer trials: narrower intervals")
       .option("--workers [N]", "load worker processes (default: auto)")
+      .option(
+        "--busy-wait-ms [MS]",
+        "they wait awake this long for each planned send: less lateness for a core each (default: 0)",
+      )
       .option("--seed [N]", `seed of all random choices (default: ${defaults.seed})`)
       .option("--out [DIR]", "results folder (default: results/<start time>)")
       .option("--resume", "go on with the sweep in --out, or with the newest unfinished one in results/")
@@ -238,6 +244,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
   const goalRate = text(raw.goalRate, "--goal-rate", "1500");
   const load = text(raw.load, "--load", "users") ?? defaults.load;
   const workers = text(raw.workers, "--workers", "4") ?? "auto";
+  const busyWaitMs = text(raw.busyWaitMs, "--busy-wait-ms", "2");
   const seed = text(raw.seed, "--seed", "7") ?? defaults.seed;
   const timeDilation = text(raw.timeDilation, "--time-dilation", "2") ?? defaults.timeDilation;
   const transport = text(raw.transport, "--transport", "grpc-js") ?? defaults.transport;
@@ -277,6 +284,7 @@ function readOptions(raw: RawOptions, knownVariants: readonly string[], complain
     load: wordOf(load, "--load", loads, complaints) ?? "poisson",
     effort: raw.thorough ? "thorough" : "quick",
     workers: workers === "auto" ? null : number(workers, "--workers", rules.workers),
+    busyWaitMs: (busyWaitMs === null ? null : number(busyWaitMs, "--busy-wait-ms", rules.busyWaitMs)) ?? 0,
     seed: number(seed, "--seed", rules.seed) ?? 1,
     out: text(raw.out, "--out", "results/mine"),
     resume: raw.resume ?? false,

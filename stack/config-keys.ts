@@ -195,6 +195,13 @@ export const configKeys = {
     0,
     "Load workers; 0 derives them from peakRatePerS and the bytes of a request.",
   ),
+  loadBusyWaitMs: integer(
+    0,
+    // The worker's own limit.
+    10,
+    0,
+    "Milliseconds that a load worker waits awake for each planned send: it sends less late, and one of its two cores never rests. 0: it sleeps.",
+  ),
   loadMaxNodes: integer(0, 100, 0, "Largest number of load nodes; 0 derives them from workers and egress."),
   tuneMembers: list([], "Who may run the sweep: user:E-MAIL, group:E-MAIL or serviceAccount:E-MAIL."),
 

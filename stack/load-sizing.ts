@@ -22,7 +22,7 @@ const fullPayloadBytes = 602_112;
 /** CPU of a request that does not depend on its bytes, as a share of one at the full payload. */
 const fixedCpuShare = 0.25;
 
-/** Whole cores of one worker: one for the sender, one for the network's and the runtime's threads. */
+/** Whole cores of one worker: one for the sender, which may wait awake (`loadBusyWaitMs`), one for the network's and the runtime's threads. */
 export const workerCpu = 2;
 
 export interface LoadSize {

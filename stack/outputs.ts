@@ -91,6 +91,8 @@ export const stackOutputsSchema = z.object({
       workers: z.number(),
       /** Highest rate that workers and egress are sized for. */
       peakRatePerS: z.number(),
+      /** How long workers wait awake for a planned send, milliseconds; absent in older stacks: they sleep. */
+      busyWaitMs: z.number().optional(),
       token: secretKey,
       /** Folder of sample images in the workers' image. */
       imageFolder: z.string(),

@@ -89,6 +89,7 @@ function loadGeneratorOutput(config: StackConfig): StackOutputs["loadGenerator"]
     workerPodSelector: selector(workerLabels),
     workers: config.load.workers,
     peakRatePerS: config.peakRatePerS,
+    busyWaitMs: config.loadBusyWaitMs,
     token: { namespace: config.namespaces.load, name: tokenSecretName, key: tokenSecretKey },
     imageFolder: "/app/model-repo/images",
   };

@@ -4,11 +4,12 @@ import type { ServerMetadataResponse } from "../kserve/messages";
 import { startLocalCluster } from "../loadgen/local-cluster";
 import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget, TargetEndpoints } from "../tuning/target";
+import { busyWaitNotes } from "./busy-wait";
 import type { KnownSpeeds } from "./known-speeds";
 import { LimitedLoad } from "./limited-load";
 import { findMetrics, hasGpuMetrics, type FoundMetrics } from "./metrics-urls";
 import { gpusOf } from "./server-gpus";
-import { sharedMachineNote } from "./same-machine";
+import { addressesHere, sharedMachineNote } from "./same-machine";
 import { answers, connectionReason, untilReady } from "./until-ready";
 import { TargetError } from "./target-error";
 
@@ -26,6 +27,8 @@ export interface AddressTargetOptions {
   readonly maxRatePerS: number;
   /** Load worker processes; null: one, or more on machines with many cores. */
   readonly workers: number | null;
+  /** The workers wait awake for each planned send this long, milliseconds. Default 0: they sleep. */
+  readonly busyWaitMs?: number;
   readonly cores: number;
   /** How fast its models are alone. Default: not known. */
   readonly speeds?: KnownSpeeds;
@@ -83,8 +86,11 @@ async function metadataOf(address: string): Promise<ServerMetadataResponse | str
 export async function openAddressTarget(options: AddressTargetOptions): Promise<OpenTarget> {
   const { servers, maxRatePerS } = options;
   const { addresses, metadata, metrics } = servers;
-  const workers = options.workers ?? defaultWorkers(options.cores);
-  const load = new LimitedLoad(await startLocalCluster({ workers }), maxRatePerS);
+  const { cores, busyWaitMs = 0 } = options;
+  const workers = options.workers ?? defaultWorkers(cores);
+  const isServerHere = addressesHere(addresses).length > 0;
+  const waiting = busyWaitNotes({ busyWaitMs, workers, cores, isServerHere });
+  const load = new LimitedLoad(await startLocalCluster({ workers, busyWaitMs }), maxRatePerS);
   const control = new RepositoryControl({ addresses });
   const dilation = metrics.samples.find(({ name }) => name === DILATION_METRIC)?.value ?? null;
   const endpoints: TargetEndpoints = { grpc: addresses.slice(0, 1), metrics: metrics.urls.slice(0, 1) };
@@ -111,6 +117,7 @@ export async function openAddressTarget(options: AddressTargetOptions): Promise<
     notes: [
       ...notesOf(metrics, maxRatePerS),
       ...(place === null ? [] : [place]),
+      ...waiting,
       ...(options.speeds?.notes ?? []),
     ],
     standAloneOf: options.speeds?.standAloneOf,

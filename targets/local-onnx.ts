@@ -11,6 +11,7 @@ import { writeRepository } from "../model-repo/write-repository";
 import { RepositoryControl } from "../tuning/repository-control";
 import type { OpenTarget } from "../tuning/target";
 import type { ServerControl } from "../tuning/trial";
+import { busyWaitNotes } from "./busy-wait";
 import { LocalServer } from "./local-server";
 
 export interface OnnxTargetOptions {
@@ -19,6 +20,8 @@ export interface OnnxTargetOptions {
   readonly variants: readonly Variant[];
   /** Load worker processes; null: one. */
   readonly workers: number | null;
+  /** The workers wait awake for each planned send this long, milliseconds. Default 0: they sleep. */
+  readonly busyWaitMs?: number;
   readonly cores: number;
 }
 
@@ -88,9 +91,10 @@ function speedNotes({ machine, folder }: OnnxModels, cpu: string, cores: number)
 
 /** Starts workers; the server starts with the first variant that is served. */
 export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTarget> {
-  const { models, variants, cores } = options;
-  const folder = await mkdtemp(join(tmpdir(), "triton-slo-onnx-"));
+  const { models, variants, cores, busyWaitMs = 0 } = options;
   const workers = options.workers ?? 1;
+  const waiting = busyWaitNotes({ busyWaitMs, workers, cores, isServerHere: true });
+  const folder = await mkdtemp(join(tmpdir(), "triton-slo-onnx-"));
   let load: LoadClient | null = null;
   try {
     await writeRepository(variants, folder, {
@@ -99,7 +103,7 @@ export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTa
       readLabelsFile: models.labelsOf,
       modelFileOf: ({ artefact }) => models.modelFileOf(artefact.name),
     });
-    load = await startLocalCluster({ workers });
+    load = await startLocalCluster({ workers, busyWaitMs });
     const control = new OnnxControl(folder);
     const client = load;
     const model = cpus()[0]?.model.trim() ?? "unknown CPU";
@@ -119,6 +123,7 @@ export async function openOnnxTarget(options: OnnxTargetOptions): Promise<OpenTa
       workers,
       notes: [
         "inference is real and runs on this machine's CPU, beside the load generator: the rates are this machine's own",
+        ...waiting,
         ...speedNotes(models, model, cores),
       ],
       standAloneOf: models.standAloneOf,

@@ -17,6 +17,7 @@ import type { ServerControl } from "../tuning/trial";
 import { canonicalJson, sha256Hex } from "../tuning/results/canonical";
 import { lawToJson } from "../tuning/results/manifest";
 import packageJson from "../package.json";
+import { busyWaitNotes } from "./busy-wait";
 import { dilationFor, probeHostCapacity } from "./host-capacity";
 import { LocalServer } from "./local-server";
 import { writeProbeModel } from "./probe-model";
@@ -29,6 +30,8 @@ export interface LocalTargetOptions {
   readonly imageFolder: string;
   /** Load worker processes; null: one, or more on machines with many cores. */
   readonly workers: number | null;
+  /** The workers wait awake for each planned send this long, milliseconds. Default 0: they sleep. */
+  readonly busyWaitMs?: number;
   /** Variants that are not listed may be served and measured later. */
   readonly moreMayCome: boolean;
   /** Wall seconds per model second for all variants; null: chosen for each by a probe of this machine. */
@@ -164,14 +167,16 @@ class LocalControl implements ServerControl {
 export async function openLocalTarget(
   options: LocalTargetOptions & { readonly cores: number },
 ): Promise<OpenTarget> {
-  const folder = await mkdtemp(join(tmpdir(), "triton-slo-repository-"));
   const workers = options.workers ?? defaultWorkers(options.cores);
+  const { cores, busyWaitMs = 0 } = options;
+  const notes = busyWaitNotes({ busyWaitMs, workers, cores, isServerHere: true });
+  const folder = await mkdtemp(join(tmpdir(), "triton-slo-repository-"));
   let load: LoadClient | null = null;
   try {
     const { variants, reference } = options;
     const isExtra = reference !== undefined && variants.every(({ name }) => name !== reference.name);
     await writeRepository(isExtra ? [...variants, reference] : variants, folder);
-    load = await startLocalCluster({ workers });
+    load = await startLocalCluster({ workers, busyWaitMs });
     const control = new LocalControl(folder, load, options);
     await control.probeHost();
     const client = load;
@@ -190,7 +195,7 @@ export async function openLocalTarget(
       load: client,
       facts: { wireCeilingPerS: null, clientCeilingPerS: null },
       workers,
-      notes: [],
+      notes,
       lawOf: serviceLawFor,
       assumptionsOf: lawAssumptions,
       standAloneOf: gpuPhaseAlone,

@@ -3,6 +3,7 @@
  * paced rate, process id of the server.
  */
 import { createTransport } from "../../loadgen/create-transport";
+import { busyWaitedMs } from "../../loadgen/wake-timer";
 import { cpuOfMs } from "../cores";
 import type { Figures } from "../load-clients";
 import {
@@ -37,13 +38,19 @@ async function main(): Promise<void> {
     const { measured } = await paced(sender, address, ratePerS, busyWaitMs, payloads.length);
     return measured.lateness.percentileUs(0.99) / 1000;
   };
+  const awake = async (): Promise<Pick<Figures, "latenessAwakeP99Ms" | "awakeShare">> => {
+    const from = { atMs: performance.now(), waitedMs: busyWaitedMs() };
+    const latenessAwakeP99Ms = await latenessP99Ms(transport, AWAKE_MS);
+    const awakeShare = (busyWaitedMs() - from.waitedMs) / (performance.now() - from.atMs);
+    return { latenessAwakeP99Ms, awakeShare: latenessAwakeP99Ms === null ? null : awakeShare };
+  };
   const figures: Figures = {
     cpuMsPerRequest: cpuMs,
     systemMsPerRequest: systemMs,
     serverMsPerRequest: serverMs / requests,
     rps: perS,
     latenessP99Ms: await latenessP99Ms(transport, 0),
-    latenessAwakeP99Ms: await latenessP99Ms(transport, AWAKE_MS),
+    ...(await awake()),
     latenessOfNothingP99Ms: await latenessP99Ms(nothing, AWAKE_MS),
     peakRssMb: maxRSS / 1000,
   };

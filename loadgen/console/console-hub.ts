@@ -125,6 +125,7 @@ function shown({ name, cores, heartbeat }: WorkerInfo): ShownWorker {
     latenessP99Ms: heartbeat?.latenessP99Ms ?? 0,
     loopDelayP99Ms: heartbeat?.loopDelayP99Ms ?? 0,
     cpuShare: heartbeat?.cpuShare ?? 0,
+    busyWaitShare: heartbeat?.busyWaitShare ?? 0,
     wireMbPerS: heartbeat?.wireMbPerS ?? 0,
     rssMb: heartbeat?.rssMb ?? 0,
     ratePerS: heartbeat?.ratePerS ?? 0,

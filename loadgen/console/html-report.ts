@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { RunSummary } from "../history/history-store";
 import type { LoadSecond } from "../history/load-second";
 import { describeLoad } from "../load-profile";
+import { busyWaitWords } from "../busy-wait-words";
 
 const read = (...path: string[]): string => readFileSync(join(...path), "utf8");
 
@@ -51,7 +52,7 @@ function rowsOf({ state, error, result, spec, changes }: RunSummary): [string, s
     ["not answered in time", `${total.late} late (${total.shed} of them shed), ${total.failed} failed`],
     [
       "client",
-      `lateness p99 ${ms(health.latenessP99Ms)}, event loop p99 ${ms(health.loopDelayP99Ms)}, ${result.workers} workers`,
+      `lateness p99 ${ms(health.latenessP99Ms)}, event loop p99 ${ms(health.loopDelayP99Ms)}, ${result.workers} workers${busyWaitWords(health)}`,
     ],
     ["valid", result.valid ? "yes" : `no: ${result.invalidReasons.join("; ")}`],
     ...(result.stop

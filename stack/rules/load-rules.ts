@@ -1,15 +1,20 @@
 import type { ConfigRule } from "../config-rules";
-import { loadSize, machineRatePerS, workersPerMachine } from "../load-sizing";
+import { loadSize, machineRatePerS, workerCpu, workersPerMachine } from "../load-sizing";
 import { machineFamilies, machineShape } from "../machines";
 
 /** Rules of the load generator. */
 export const loadRules: readonly ConfigRule[] = [
   {
     keys: ["loadMachineType"],
-    problem: ({ loadMachineType }) =>
-      machineShape(loadMachineType) === undefined
-        ? `"${loadMachineType}" is not known; use a predefined type of ${machineFamilies.join(", ")}`
-        : null,
+    problem: ({ loadMachineType }) => {
+      const shape = machineShape(loadMachineType);
+      if (shape === undefined)
+        return `"${loadMachineType}" is not known; use a predefined type of ${machineFamilies.join(", ")}`;
+      return workersPerMachine(shape) > 0
+        ? null
+        : `"${loadMachineType}" has no room for a worker, which gets ${workerCpu} whole cores beside one for the system; ` +
+            `use a machine with ${workerCpu + 1} vCPUs or more`;
+    },
   },
   {
     keys: ["loadWorkers", "loadMachineType", "peakRatePerS", "variant", "repositoryVariants"],
@@ -26,7 +31,7 @@ export const loadRules: readonly ConfigRule[] = [
     keys: ["loadMaxNodes", "loadMachineType", "peakRatePerS", "loadWorkers"],
     problem: ({ loadMaxNodes, loadMachineType, peakRatePerS, bytesPerRequest, load }) => {
       const shape = machineShape(loadMachineType);
-      if (shape === undefined || loadMaxNodes === 0) return null;
+      if (shape === undefined || workersPerMachine(shape) === 0 || loadMaxNodes === 0) return null;
       const byEgress = Math.ceil(peakRatePerS / machineRatePerS(shape, bytesPerRequest));
       const byCores = Math.ceil(load.workers / workersPerMachine(shape));
       const needed = Math.max(byEgress, byCores);

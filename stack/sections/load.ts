@@ -33,6 +33,7 @@ export function createLoad(
         image: loadImage(config, project).reference,
         workers: config.load.workers,
         workerCpu,
+        busyWaitMs: config.loadBusyWaitMs,
         tritonNamespace: config.namespaces.triton,
         monitoringNamespaces: config.metricsReaders,
         sloBoundMs: config.sloBoundMs,

@@ -43,6 +43,7 @@ export async function openStackTarget({
   const wire = wireOf && (await stackWire(connected, load, wireOf, maxRatePerS));
   const { metadata, metrics } = servers;
   const [first] = replicas;
+  const busyWaitMs = outputs.loadGenerator?.busyWaitMs ?? 0;
   const all = { grpc: servers.addresses, metrics: metrics.urls };
   return {
     kind: "stack",
@@ -64,6 +65,9 @@ export async function openStackTarget({
     notes: [
       `offered load is limited to ${maxRatePerS} requests/s (--max-rate)`,
       ...(wire ? [wire.summary] : []),
+      ...(busyWaitMs > 0
+        ? [`the load workers wait awake ${busyWaitMs} ms for each planned send (loadBusyWaitMs)`]
+        : []),
       ...(hasGpuMetrics(metrics.samples)
         ? []
         : ["GPU metrics absent: the servers report no nv_gpu_utilization"]),

@@ -168,6 +168,18 @@ describe("load generator's pods", () => {
     expect(limits.cpu).toMatch(/^\d+$/);
   });
 
+  it("wait awake only when told so, and only with a core for that", () => {
+    const awake = (busyWaitMs: number, cpu: number): string =>
+      podSpec(
+        workerPod({ ...args, controllerAddress: "c:8081", cpu, busyWaitMs, tritonNamespace: "triton" }),
+      ).containers[0].args.join(" ");
+    expect(worker.containers[0].args.join(" ")).not.toContain("busy");
+    expect(awake(0, 1)).toBe(worker.containers[0].args.join(" "));
+    expect(awake(2, 2)).toMatch(/ --busy-wait-ms 2$/);
+    for (const cpu of [1, 2.5])
+      expect(() => awake(2, cpu)).toThrow(/give it 2 or more whole cores, not (1|2\.5), or busyWaitMs 0/);
+  });
+
   it("stay off Triton's nodes and in its zone", () => {
     const { podAntiAffinity, podAffinity } = worker.affinity as Record<string, Record<string, Plain[]>>;
     const rule = "requiredDuringSchedulingIgnoredDuringExecution";

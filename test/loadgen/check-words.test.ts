@@ -107,9 +107,13 @@ it("names, heartbeats and health", () => {
   expect(registerProblem(register)).toBeUndefined();
   for (const name of ["", " ", "a\u001b[2Jb", "n".repeat(254)])
     expect(registerProblem({ ...register, name })).toMatch(/a worker's name has 1 to 253/);
-  const health = { loopDelayP99Ms: 1, cpuShare: 0.5, wireMbPerS: 3, latenessP50Ms: 0 };
+  const health = {
+    ...{ loopDelayP99Ms: 1, cpuShare: 0.5, wireMbPerS: 3, latenessP50Ms: 0 },
+    ...{ busyWaitShare: 0.4, busyWaitMs: 2 },
+  };
   expect(healthProblem(health)).toBeUndefined();
   expect(healthProblem({ ...health, latenessP50Ms: NaN })).toBe("latenessP50Ms of NaN");
+  expect(healthProblem({ ...health, busyWaitShare: -1 })).toBe("busyWaitShare of -1");
   expect(healthProblem(null)).toBe("there is none");
   const heartbeat = { ...health, runId: "", inFlight: 0, latenessP99Ms: 0, rssMb: 80, ratePerS: 10 };
   expect(heartbeatProblem(heartbeat)).toBeUndefined();

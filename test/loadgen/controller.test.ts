@@ -106,6 +106,7 @@ describe("merging", () => {
     const prepared = two!.onPrepare;
     two!.onPrepare = (prepare) => (readyTwo = () => prepared(prepare));
     two!.deltas = 5;
+    two!.busyWaitMs = 2;
     const running = run();
     await until(() => readyTwo !== undefined);
     await new Promise((resolve) => setTimeout(resolve, 50));
@@ -115,6 +116,8 @@ describe("merging", () => {
     expect(result).toMatchObject({ valid: true, workers: 2, total: { planned: 200, ok: 200 } });
     expect(result.response.count).toBe(200);
     expect(result.health).toMatchObject({ cpuShare: 0.5, wireMBPerS: 20 });
+    // One that waits awake is enough to say so.
+    expect(result.health).toMatchObject({ busyWaitMs: 2, busyWaitShare: 0.2 });
     const assigned = [one!, two!].map(({ received }) => received.find(({ body }) => body === "prepare"));
     expect(assigned.map((message) => message?.body === "prepare" && message.prepare.workerIndex)).toEqual([
       0, 1,

@@ -128,7 +128,10 @@ describe("a worker that lies", () => {
 
   it("a heartbeat that is none ends its session; a name that is none is refused", async () => {
     const liar = await registered("liar");
-    const beat = { latenessP99Ms: 0, loopDelayP99Ms: 0, cpuShare: 0, wireMbPerS: 0, rssMb: 0, inFlight: 1 };
+    const beat = {
+      ...{ latenessP99Ms: 0, loopDelayP99Ms: 0, cpuShare: 0, wireMbPerS: 0, rssMb: 0, inFlight: 1 },
+      busyWaitShare: 0,
+    };
     liar.say({ body: "heartbeat", heartbeat: { ...beat, ratePerS: NaN, runId: "" } });
     while (controller.workers().length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
     const other = await registered("in a report");
@@ -152,7 +155,10 @@ describe("10,000 hostile messages", () => {
     const { path, requestSerialize, responseDeserialize } = loadControlService().Work;
     const client = new Client(`127.0.0.1:${controller.port}`, credentials.createInsecure());
     const honest = await registered("honest");
-    const health = { loopDelayP99Ms: 1, cpuShare: 1, wireMbPerS: 1, latenessP50Ms: 1 };
+    const health = {
+      ...{ loopDelayP99Ms: 1, cpuShare: 1, wireMbPerS: 1, latenessP50Ms: 1 },
+      ...{ busyWaitShare: 0, busyWaitMs: 0 },
+    };
     const beat = { ...health, inFlight: 1, latenessP99Ms: 1, rssMb: 1, ratePerS: 1 };
     const [tally, nothing] = [honest.tally(20), honest.tally(0)];
     const wordsOf = (runId: string): readonly Buffer[] =>

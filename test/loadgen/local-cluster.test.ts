@@ -54,6 +54,7 @@ describe("a good measurement", () => {
     expect(Math.abs(result.measuredToUnixMs - Date.now())).toBeLessThan(3000);
     expect(result.health.achievedShare).toBeGreaterThan(0.9);
     expect(result.health.cpuShare).toBeGreaterThan(0);
+    expect(result.health).toMatchObject({ busyWaitMs: 0, busyWaitShare: 0 });
     expect(result.health.wireMBPerS).toBeCloseTo((150_528 * 100) / 1e6, -1);
     // warm-up requests of each connection, warm-up, window, and at most one SLO bound behind it
     expect(server.requests - before).toBeGreaterThanOrEqual(2 * workers + 10 + 150);
@@ -334,4 +335,21 @@ it("a killed worker invalidates the measurement by name and is replaced for the 
   expect(next.total.planned).toBe(100);
   expect(next.workers).toBe(workers);
   expect(cluster.pids).not.toContain(victim);
+});
+
+it("workers that wait awake say so in the result, with what that cost, and what they may wait is bounded", async () => {
+  const awake = await startLocalCluster({ workers: 1, busyWaitMs: 2 });
+  try {
+    const shape = { kind: "constant", ratePerS: 100 } as const;
+    const result = await awake.run(spec({ measureS: 0.5, shape }));
+    expect(result.total.ok).toBeGreaterThan(0);
+    expect(result.health.busyWaitMs).toBe(2);
+    expect(result.health.busyWaitShare).toBeGreaterThan(0);
+    expect(result.health.busyWaitShare).toBeLessThanOrEqual(1);
+  } finally {
+    await awake.close();
+  }
+  await expect(startLocalCluster({ workers: 1, busyWaitMs: 11 })).rejects.toThrow(
+    /wait awake 0 to 10 ms, got 11/,
+  );
 });

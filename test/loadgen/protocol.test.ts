@@ -102,7 +102,7 @@ describe("messages survive the wire", () => {
       sentBytes: 42,
       heartbeat: {
         ...{ runId: "r", inFlight: 3, latenessP99Ms: 0.5, loopDelayP99Ms: 1.5, cpuShare: 0.25 },
-        ...{ wireMbPerS: 12.5, rssMb: 80, ratePerS: 99.5 },
+        ...{ wireMbPerS: 12.5, rssMb: 80, ratePerS: 99.5, busyWaitShare: 0.125 },
       },
     };
     const message = workerToController({ body: "delta", delta });
@@ -122,6 +122,12 @@ describe("messages survive the wire", () => {
       body: "start",
       start: { runId: "r", inMs: 150.5 },
     });
+    const health = {
+      ...{ loopDelayP99Ms: 1.5, cpuShare: 0.25, wireMbPerS: 12.5, latenessP50Ms: 0.5 },
+      ...{ busyWaitShare: 0.125, busyWaitMs: 2.5 },
+    };
+    const done = { body: "done", done: { runId: "r", lastSequence: 3, planned: 42, health } } as const;
+    expect(workerToController(done)).toEqual(done);
     expect(controllerToWorker({ body: "abort", abort: { runId: "r" } }).body).toBe("abort");
   });
 });

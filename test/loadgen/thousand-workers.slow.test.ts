@@ -20,6 +20,7 @@ it("a thousand workers: all register, every report counts, one that dies is name
       latenessP99Ms: 0,
       loopDelayP99Ms: 0,
       cpuShare: 0,
+      busyWaitShare: 0,
       wireMbPerS: 0,
       rssMb: 0,
       ratePerS: 0,

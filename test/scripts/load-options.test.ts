@@ -74,7 +74,7 @@ describe("stop rule, SLO and the rest", () => {
     const line =
       "--triton a:8001,dns:///b:8001 --model m --input-dims 3,299,299 --images pics --rate 9 --duration 5m --slo p90=50ms " +
       "--deadline 700ms --max-in-flight 33 --connections 2 --new-connection-per-request --tls --tls-ca ca.pem --tls-name t " +
-      "--transport grpc-js --workers 3 --seed 8 --json out.json --csv a.csv --hdr a.hlog";
+      "--transport grpc-js --workers 3 --busy-wait-ms 1.5 --seed 8 --json out.json --csv a.csv --hdr a.hlog";
     expect(options(...line.split(" "))).toEqual({
       target: { kind: "running", addresses: ["a:8001", "dns:///b:8001"] },
       model: "m",
@@ -92,6 +92,7 @@ describe("stop rule, SLO and the rest", () => {
       tls: { caFile: "ca.pem", serverName: "t" },
       transport: "grpc-js",
       workers: 3,
+      busyWaitMs: 1.5,
       seed: 8,
       json: "out.json",
       hdr: "a.hlog",
@@ -101,6 +102,7 @@ describe("stop rule, SLO and the rest", () => {
 
   it("--json without a file is standard output; the local server is the default", () => {
     expect(options("--json").json).toBe("-");
+    expect(options().busyWaitMs).toBe(0);
     expect(options().target).toEqual({ kind: "local", variant: "original", timeDilation: 1 });
     expect(options("--variant", "tftrt_fp16", "--time-dilation", "2").target).toEqual({
       kind: "local",
@@ -112,6 +114,8 @@ describe("stop rule, SLO and the rest", () => {
 
 describe("complaints, all at once and by name", () => {
   it.each<[string, RegExp]>([
+    ["--busy-wait-ms 10.5", /--busy-wait-ms 10\.5: give milliseconds from 0 to 10, e\.g\. 2/],
+    ["--busy-wait-ms", /--busy-wait-ms needs a value, e\.g\. --busy-wait-ms 2/],
     ["--rate fast", /--rate fast: give a rate/],
     ["--rate", /--rate needs a value, e\.g\. --rate 400/],
     ["--rate 5 --users 3 --concurrency 2", /--rate and --users and --concurrency exclude each other/],

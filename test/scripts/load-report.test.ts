@@ -106,3 +106,15 @@ it("JSON has no NaN, no secrets and no megabytes of recorded arrivals", () => {
   expect(json.slo).toMatchObject({ quantile: 0.95, verdict: "unknown", inTimeShare: null });
   expect(json.result.response).toMatchObject({ count: 0, p95Ms: null });
 });
+
+it("workers that waited awake are named, with what that cost apart from the requests", () => {
+  const { health } = result(1, 0);
+  expect(renderLoad(spec, result(1, 0), slo)).not.toContain("awake");
+  const awake = result(1, 0, { health: { ...health, busyWaitMs: 2, busyWaitShare: 0.456 } });
+  expect(renderLoad(spec, awake, slo)).toMatch(
+    /25 % of a core \(busiest worker\).* waits awake 2 ms for each send \(46 % of a core apart\)/,
+  );
+  expect(JSON.parse(loadJson(spec, awake, slo))).toMatchObject({
+    result: { health: { cpuShare: 0.25, busyWaitMs: 2, busyWaitShare: 0.456 } },
+  });
+});

@@ -314,6 +314,13 @@ describe("conflicts", () => {
     ["budget without account", { budget: "100" }, "billingAccount", /gcloud billing accounts list/],
     ["bad currency", { budgetCurrency: "dollar" }, "budgetCurrency", /USD/],
     ["too few workers", { loadWorkers: "1" }, "loadWorkers", /use 3 or more/],
+    [
+      "no room for a load worker",
+      { loadMachineType: "n2-standard-2" },
+      "loadMachineType",
+      /gets 2 whole cores.*use a machine with 3 vCPUs or more/,
+    ],
+    ["waiting awake too long", { loadBusyWaitMs: "11" }, "loadBusyWaitMs", /use 0 to 10/],
     ["too few load nodes", { loadMaxNodes: "1" }, "loadMaxNodes", /16 Gbit\/s.*use 2 or more/],
     ["bad member", { tuneMembers: '["alice@example.com"]' }, "tuneMembers", /user:E-MAIL/],
     ["bad prefix", { namespacePrefix: "A_" }, "namespacePrefix", /cannot start a namespace/],

@@ -1,6 +1,8 @@
 /** Tables and small calculations behind the configuration. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { MAX_BUSY_WAIT_MS } from "../../loadgen/wake-timer";
+import { configKeys } from "../../stack/config-keys";
 import { contains, overlaps, parseCidr } from "../../stack/cidr";
 import {
   loadSize,
@@ -41,6 +43,11 @@ describe("zones", () => {
     expect(acceleratorZones("nvidia-l4", "us-central1", [])).toEqual([]);
     expect(acceleratorZones("nvidia-l4", "us-central1", ["us-central1-a"])).toEqual(["us-central1-a"]);
   });
+});
+
+it("workers may wait awake as long as the load generator lets them", () => {
+  expect(configKeys.loadBusyWaitMs.read(String(MAX_BUSY_WAIT_MS))).toBe(MAX_BUSY_WAIT_MS);
+  expect(() => configKeys.loadBusyWaitMs.read(String(MAX_BUSY_WAIT_MS + 1))).toThrow(/out of range/);
 });
 
 describe("machines", () => {

@@ -16,6 +16,7 @@ export class FakeWorker {
   ended: ServiceError | undefined;
   requests = 100;
   deltas = 2;
+  busyWaitMs = 0;
   onPrepare: (prepare: Prepare) => void = ({ runId }) => this.say({ body: "prepared", prepared: { runId } });
   onStart: (runId: string) => void = (runId) => this.reportAll(runId);
   private readonly client: Client;
@@ -77,7 +78,8 @@ export class FakeWorker {
   }
 
   done(runId: string, lastSequence: number, planned: number, loopDelayP99Ms = 0, latenessP50Ms = 0): void {
-    const health = { loopDelayP99Ms, cpuShare: 0.5, wireMbPerS: 10, latenessP50Ms };
+    const waiting = { busyWaitMs: this.busyWaitMs, busyWaitShare: this.busyWaitMs / 10 };
+    const health = { loopDelayP99Ms, cpuShare: 0.5, wireMbPerS: 10, latenessP50Ms, ...waiting };
     this.say({ body: "done", done: { runId, lastSequence, planned, health } });
   }
 
