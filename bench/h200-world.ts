@@ -94,8 +94,8 @@ function fullHost(
   const perMs = throughputPerS / meanBatch / 1000;
   const waitMs = usualVariability * finiteSourceWaitMs(instanceCount, gpuMs, perMs * gpuMs);
   const hostMs = instanceCount / perMs - gpuMs - waitMs;
-  const active = activeOf({ instanceCount, batch: meanBatch, hostMs, gpuMs });
-  return active === null ? [] : [{ batch: maxBatchSize, msPerImage: hostMs / meanBatch, active }];
+  const { active, seen: isSeen } = activeOf({ instanceCount, batch: meanBatch, hostMs, gpuMs });
+  return !isSeen ? [] : [{ batch: maxBatchSize, msPerImage: hostMs / meanBatch, active }];
 }
 
 /** Host phase alone, milliseconds an image: between recorded sizes by their logarithm, beyond them as at the last. */

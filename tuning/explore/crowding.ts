@@ -64,10 +64,17 @@ export interface CrowdedHost {
 /** Where instances wait for the GPU nearly all the time, what they do on the host is not seen. */
 const unseen = 0.93;
 
-/** Mean number of instances in their host phase, of a measured server; null where its host phase is not seen. */
-export function activeOf({ instanceCount, hostMs, gpuMs }: CrowdedHost): number | null {
+export interface ActiveInstances {
+  /** Mean number of instances in their host phase. */
+  readonly active: number;
+  /** Whether the host phase shows: otherwise its time may be anything that the GPU hides. */
+  readonly seen: boolean;
+}
+
+/** Of a measured server with all instances at work. */
+export function activeOf({ instanceCount, hostMs, gpuMs }: CrowdedHost): ActiveInstances {
   const { active, gpuBusy } = balanceOf({ instanceCount, hostAloneMs: hostMs, gpuMs, crowding: 0 });
-  return instanceCount > 1 && gpuBusy >= unseen ? null : active;
+  return { active, seen: instanceCount === 1 || gpuBusy < unseen };
 }
 
 /**
@@ -89,8 +96,8 @@ export interface CrowdingRange {
 /** As if a phase were so and so much an image when alone. */
 export function crowdingOf(measured: readonly CrowdedHost[]): CrowdingRange {
   const points = measured.flatMap((one) => {
-    const active = activeOf(one);
-    return active === null || one.hostMs <= 0 ? [] : [{ active, ln: Math.log(one.hostMs / one.batch) }];
+    const { active, seen } = activeOf(one);
+    return !seen || one.hostMs <= 0 ? [] : [{ active, ln: Math.log(one.hostMs / one.batch) }];
   });
   const badnessOf = (crowding: number): number => {
     const rests = points.map(({ active, ln }) => ln - Math.log(slowdown(crowding, active)));

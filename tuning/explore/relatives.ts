@@ -54,21 +54,18 @@ export function modelsOf(
     const family = families.get(variant.artefact.name);
     if (family === undefined) return [];
     const ingressRequestsPerS = ingressOf(fitted, variant, facts);
-    return [...family.relatives]
-      .sort((a, b) => distance(a.variant, variant) - distance(b.variant, variant))
-      .map((relative) => {
-        const law = outlook === "hopeful" ? withLeastGpu(relative.law, family, variant) : relative.law;
-        const crowdedLaw = crowded({ ...relative, law }, variant, family.crowding, outlook);
-        return {
-          server: {
-            ...variant,
-            dynamicBatching: true,
-            law: { ...crowdedLaw, ingressRequestsPerS },
-            scheduler: facts.scheduler,
-          },
-          overheadMs: relative.overheadMs,
-        };
-      });
+    return nearest(family.relatives, variant).map((relative) => {
+      const law = crowded(relative, variant, family, outlook);
+      return {
+        server: {
+          ...variant,
+          dynamicBatching: true,
+          law: { ...law, ingressRequestsPerS },
+          scheduler: facts.scheduler,
+        },
+        overheadMs: relative.overheadMs,
+      };
+    });
   };
 }
 
@@ -138,21 +135,29 @@ function hostOf({ variant: { instanceCount, maxBatchSize }, law }: Relative): Cr
 }
 
 /** A relative's law with as many instances in their host phases, and batches as large, as the variant has. */
-function crowded(
-  relative: Relative,
-  { instanceCount, maxBatchSize }: Variant,
-  range: CrowdingRange,
-  outlook: Outlook,
-): ServiceLaw {
-  const { law } = relative;
-  const crowding = outlook === "hopeful" ? range.least : range.likely;
-  const host = hostOf(relative);
-  const larger = outlook === "hopeful" ? Math.max(1, maxBatchSize / relative.variant.maxBatchSize) : 1;
-  const alone = withHostPhase(law, larger ** -savedByBatch / slowdown(crowding, activeOf(host) ?? 1));
+function crowded(relative: Relative, variant: Variant, family: Family, outlook: Outlook): ServiceLaw {
+  const { instanceCount, maxBatchSize } = variant;
+  const law = outlook === "hopeful" ? withLeastGpu(relative.law, family, variant) : relative.law;
+  const crowding = outlook === "hopeful" ? family.crowding.least : family.crowding.likely;
+  const seen = whereHostIsSeen(relative, variant, family);
+  const larger = outlook === "hopeful" ? Math.max(1, maxBatchSize / seen.variant.maxBatchSize) : 1;
+  const factor = larger ** -savedByBatch / slowdown(crowding, activeOf(hostOf(seen)).active);
+  const { hostMsPerBatch, hostMsPerImage } = withHostPhase(seen.law, factor);
+  const alone = { ...law, hostMsPerBatch, hostMsPerImage };
   const hostAloneMs = hostMsOf(alone, maxBatchSize);
   if (hostAloneMs <= 0) return law;
   const { hostMs } = balanceOf({ instanceCount, hostAloneMs, gpuMs: gpuMsOf(law, maxBatchSize), crowding });
   return withHostPhase(alone, hostMs / hostAloneMs);
+}
+
+/** Where the GPU hides what a relative does on the host, the nearest one tells that shows it. */
+function whereHostIsSeen(relative: Relative, variant: Variant, { relatives }: Family): Relative {
+  const seen = [relative, ...nearest(relatives, variant)].find((one) => activeOf(hostOf(one)).seen);
+  return seen ?? relative;
+}
+
+function nearest<T extends { readonly variant: Variant }>(relatives: readonly T[], variant: Variant): T[] {
+  return [...relatives].sort((a, b) => distance(a.variant, variant) - distance(b.variant, variant));
 }
 
 function gpuMsOf({ gpuMsPerBatch, gpuMsPerImage }: ServiceLaw, images: number): number {

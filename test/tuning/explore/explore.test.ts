@@ -86,23 +86,46 @@ describe("a proposal", () => {
     expect(propose([{ variant, outcome }, failed], { ...context, space: asked }).best).toBeNull();
   });
 
+  const measuredAs = (
+    maxBatchSize: number,
+    instanceCount: number,
+    estimate: number,
+    law: Partial<ServiceLaw>,
+  ): Measured => {
+    const { variant, outcome } = start[0]!;
+    const sloRate = { estimate, low: estimate, high: estimate, level: 0.95 };
+    const fittedLaw = { ingressRequestsPerS: Infinity, ...law } as ServiceLaw;
+    return {
+      variant: { ...variant, maxBatchSize, instanceCount, queueDelayUs: 0, preferredBatchSizes: [] },
+      outcome: { ...outcome, sloRate, fittedLaw },
+    };
+  };
+
   it("asks the laws of all that was measured, so that a rough one does not promise what another rules out", () => {
     // Recorded on an H200: of six instances the host phase was taken for a fifth of what it is; three then held 7,490/s.
-    const measuredAs = (instanceCount: number, estimate: number, law: Partial<ServiceLaw>): Measured => {
-      const { variant, outcome } = start[0]!;
-      const sloRate = { estimate, low: estimate, high: estimate, level: 0.95 };
-      const fittedLaw = { ingressRequestsPerS: Infinity, ...law } as ServiceLaw;
-      return {
-        variant: { ...variant, maxBatchSize: 64, instanceCount, queueDelayUs: 0, preferredBatchSizes: [] },
-        outcome: { ...outcome, sloRate, fittedLaw },
-      };
-    };
-    const one = measuredAs(1, 2925, { hostMsPerImage: 0.26, gpuMsPerBatch: 0.23, gpuMsPerImage: 0.076 });
-    const six = measuredAs(6, 11_391, { hostMsPerImage: 0.095, gpuMsPerBatch: 0.92, gpuMsPerImage: 0.061 });
+    const one = measuredAs(64, 1, 2925, { hostMsPerImage: 0.26, gpuMsPerBatch: 0.23, gpuMsPerImage: 0.076 });
+    const six = measuredAs(64, 6, 11_391, {
+      hostMsPerImage: 0.095,
+      gpuMsPerBatch: 0.92,
+      gpuMsPerImage: 0.061,
+    });
     const few = { batchSizes: [64], instanceCounts: [2, 3], queueDelaysUs: [0] };
     expect(propose([one, six], { ...context, space: few }).best).toBeNull();
     // Alone, it promises more.
     expect(propose([six], { ...context, space: few }).best).not.toBeNull();
+  });
+
+  it("takes what instances do on the host from those that show it, not from one whose GPU hides it", () => {
+    const one = measuredAs(64, 1, 3000, { hostMsPerImage: 0.21, gpuMsPerBatch: 0.83, gpuMsPerImage: 0.061 });
+    // Small batches keep the GPU at work; their host phase could be anything, and taken as it is six of them leave no room for others.
+    const hidden = measuredAs(16, 6, 9000, {
+      hostMsPerImage: 0.49,
+      gpuMsPerBatch: 0.28,
+      gpuMsPerImage: 0.092,
+    });
+    const asked = { batchSizes: [64, 128], instanceCounts: [6], queueDelaysUs: [0] };
+    const { best } = propose([one, hidden], { ...context, space: asked });
+    expect(best!.predictedSloRate).toBeGreaterThan(10_000);
   });
 
   it.each([
