@@ -6,7 +6,7 @@
 # Every trial is in OUT before the next one starts. The same command goes on where a run was cut off, by whatever and on whichever machine,
 # once OUT is there; finished parts are left out. Exit code 4: there is more to do.
 # Environment: LIMIT_S (seconds after which it ends in order), WORKERS (3), MAX_RATE (20000), TUNE_OPTIONS (more options of the tune
-# command, for all parts), EXPLORE (configurations that an exploration tries, 2), LOAD_CPUS, GRIDS (folder of the grids' files of variants;
+# command, for all parts), EXPLORE (configurations that an exploration tries, 3), LOAD_CPUS, GRIDS (folder of the grids' files of variants;
 # default the bundle's); ports from start.sh.
 set -euo pipefail
 # shellcheck source=/dev/null
@@ -133,8 +133,8 @@ for part in "${parts[@]}"; do
   case $part in
     bare) bare ;;
     path) tune path --variants-file variants-path.yaml ;;
-    explore) tune explore --variants-file variants-tuned.yaml --explore "${EXPLORE:-2}" ;;
-    explore20) tune explore20 --variants-file variants-tuned.yaml --slo p95=20ms --explore "${EXPLORE:-2}" ;;
+    explore) tune explore --variants-file variants-tuned.yaml --explore "${EXPLORE:-3}" ;;
+    explore20) tune explore20 --variants-file variants-tuned.yaml --slo p95=20ms --explore "${EXPLORE:-3}" ;;
     grid | grid-2) tune "$part" --variants-file "${GRIDS:+$GRIDS/}variants-$part.yaml" ;;
     grid20 | grid20-2) tune "$part" --variants-file "${GRIDS:+$GRIDS/}variants-$part.yaml" --slo p95=20ms ;;
   esac

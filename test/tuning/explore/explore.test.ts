@@ -131,7 +131,11 @@ describe("a proposal", () => {
     const hostsBy = (measured: Measured[]): number[] =>
       modelsOf(measured, facts)(asked, "likely").map(({ server }) => server.law.hostMsPerImage);
     const [alone] = hostsBy([one]) as [number];
-    for (const host of hostsBy([one, hidden])) expect(host / alone).toBeCloseTo(1, 1);
+    // GPU phases differ, and with them how many instances are on the host at a time.
+    for (const host of hostsBy([one, hidden])) {
+      expect(host / alone).toBeGreaterThan(0.8);
+      expect(host / alone).toBeLessThan(1.25);
+    }
   });
 
   it.each([
