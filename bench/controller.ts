@@ -1,7 +1,9 @@
 /**
  * CPU of the load controller while it merges the reports of many workers, once a second each: the controller is a process of its own, the
  * workers are simulated here. Every report has the histograms of `requests` requests with response times around 30 ms.
- * Run: npx tsx bench/controller.ts [workers, default 1000] [seconds, default 15] [requests a report, default 20]
+ * Measured in the last 10 s: with a stop rule, when its window is full.
+ * Run: npx tsx bench/controller.ts [workers, default 1000] [seconds, default 15] [requests a report, default 20] [window of a stop rule that
+ * always holds, seconds, default 0: none]
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -12,7 +14,7 @@ import { Tally, type TallyMessage } from "../loadgen/tally";
 import { FakeWorker } from "../test/loadgen/support/fake-worker";
 import { loadSpec } from "../test/loadgen/support/spec";
 
-const [count = 1000, seconds = 15, requests = 20] = process.argv.slice(2).map(Number);
+const [count = 1000, seconds = 15, requests = 20, windowS = 0] = process.argv.slice(2).map(Number);
 const token = "bench";
 /** Clock ticks a second of /proc (USER_HZ). */
 const TICKS_PER_S = 100;
@@ -98,15 +100,16 @@ async function main(): Promise<void> {
     imageFolder: "/images",
     maxInFlight: 10 * count,
     measureS: seconds,
+    ...(windowS > 0 ? { stopWhen: { quantile: 0.95, boundMs: 10_000, windowS, minSamples: 200 } } : {}),
   });
   await fetch(`${api}/measurements/bench`, { method: "PUT", headers, body: JSON.stringify(spec) });
-  await new Promise((resolve) => setTimeout(resolve, 2000));
+  await new Promise((resolve) => setTimeout(resolve, Math.max(2000, 1000 * (seconds - 11))));
   const before = cpuSeconds(child.pid!);
   const fromMs = performance.now();
-  await new Promise((resolve) => setTimeout(resolve, (seconds - 3) * 1000));
+  await new Promise((resolve) => setTimeout(resolve, Math.min(seconds - 3, 10) * 1000));
   const share = (cpuSeconds(child.pid!) - before) / ((performance.now() - fromMs) / 1000);
   process.stdout.write(
-    `${count} workers at 1 report/s of ${requests} requests: ${(100 * share).toFixed(1)} % of a core\n`,
+    `${count} workers at 1 report/s of ${requests} requests${windowS > 0 ? `, stop rule over ${windowS} s` : ""}: ${(100 * share).toFixed(1)} % of a core\n`,
   );
   for (const worker of workers) worker.close();
   child.kill("SIGTERM");

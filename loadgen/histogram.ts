@@ -91,6 +91,24 @@ export class Histogram {
     this.largest = Math.max(this.largest, maxUs);
   }
 
+  /**
+   * Takes out what was merged before. Counts and sum are then those of the rest, exactly; the largest value stays until nothing is left.
+   * @throws RangeError if it holds less than that
+   */
+  subtractSparse({ gaps, counts, sumUs }: SparseHistogram): void {
+    let index = 0;
+    gaps.forEach((gap, position) => {
+      index += gap;
+      const count = counts[position]!;
+      if (!(this.buckets[index]! >= count))
+        throw new RangeError(`histogram bucket ${index} holds less than ${count}`);
+      this.buckets[index]! -= count;
+      this.total -= count;
+    });
+    this.sum -= sumUs;
+    if (this.total === 0) this.clear();
+  }
+
   toSparse(): SparseHistogram {
     const gaps: number[] = [];
     const counts: number[] = [];

@@ -4,11 +4,11 @@ import { measuredSeconds } from "./merge-result";
 import { SlidingWindow } from "./sliding-window";
 import type { Tally, TallyMessage } from "./tally";
 
-/** Span of the rate and p95 that progress shows, wall milliseconds. */
-const PROGRESS_WINDOW_MS = 3000;
+/** Span of the rate and p95 that progress shows, wall seconds. */
+const PROGRESS_WINDOW_S = 3;
 
 export class RunProgress {
-  private live = new SlidingWindow(PROGRESS_WINDOW_MS, performance.now());
+  private live = new SlidingWindow(PROGRESS_WINDOW_S, performance.now() / 1000);
   private hasBegun = false;
 
   constructor(
@@ -20,21 +20,21 @@ export class RunProgress {
   /** @param startMs of the load's time 0 on the monotonic clock */
   began(startMs: number): void {
     this.hasBegun = true;
-    this.live = new SlidingWindow(PROGRESS_WINDOW_MS, startMs);
+    this.live = new SlidingWindow(PROGRESS_WINDOW_S, startMs / 1000);
   }
 
   counted(measured: TallyMessage, warmup: TallyMessage): void {
     // The window lets reports go when it is read, and nobody reads it.
     if (this.show === undefined) return;
-    const nowMs = performance.now();
-    this.live.add(warmup.response, nowMs);
-    this.live.add(measured.response, nowMs);
+    const nowS = performance.now() / 1000;
+    this.live.add(warmup.response, nowS);
+    this.live.add(measured.response, nowS);
   }
 
   /** @param elapsedS model seconds since the load's start; 0 before it */
   tell(elapsedS: number, stop: EarlyStop | null): void {
     if (this.show === undefined) return;
-    const { answeredPerS, response } = this.live.read(performance.now());
+    const { answeredPerS, response } = this.live.read(performance.now() / 1000);
     this.show({
       id: this.spec.id,
       phase: this.phaseAt(elapsedS, stop),

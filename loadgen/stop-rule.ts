@@ -2,7 +2,8 @@
  * "Stop when the 95 % of the last N seconds exceeds the bound": watching the chart and pressing Stop, made exact. Pure: it is fed the merged
  * reports of all workers and asked once a second.
  */
-import { Histogram, type SparseHistogram } from "./histogram";
+import type { SparseHistogram } from "./histogram";
+import { SlidingWindow, type WindowContent } from "./sliding-window";
 
 export interface StopRule {
   /** E.g. 0.95. */
@@ -45,34 +46,26 @@ export interface StopRuleReport {
   readonly lost: number;
 }
 
-interface DatedReport extends StopRuleReport {
-  readonly atS: number;
-}
-
 export class StopRuleWatch {
-  private reports: DatedReport[] = [];
+  private readonly window: SlidingWindow;
   private sinceS: number | undefined;
   private lastGood: WindowReading | null = null;
 
-  constructor(private readonly rule: StopRule) {}
+  constructor(private readonly rule: StopRule) {
+    this.window = new SlidingWindow(rule.windowS, 0);
+  }
 
   /** @param atS model time of the report */
-  add(report: StopRuleReport, atS: number): void {
-    if (report.response.counts.length === 0 && report.lost === 0) return;
+  add({ response, lost }: StopRuleReport, atS: number): void {
+    if (response.counts.length === 0 && lost === 0) return;
     this.sinceS ??= atS - 1;
-    this.reports.push({ ...report, atS });
+    this.window.add(response, atS, lost);
   }
 
   /** The finding, if the window that ends now is beyond the bound. */
   check(nowS: number): StopFinding | undefined {
     const { rule } = this;
-    this.reports = this.reports.filter(({ atS }) => atS > nowS - rule.windowS);
-    const response = new Histogram();
-    let lost = 0;
-    for (const report of this.reports) {
-      response.mergeSparse(report.response);
-      lost += report.lost;
-    }
+    const { response, lost } = this.window.read(nowS);
     const samples = response.count + lost;
     if (samples < rule.minSamples || this.sinceS === undefined) return undefined;
     const spanS = Math.max(1, Math.min(rule.windowS, nowS - this.sinceS));
@@ -90,7 +83,7 @@ export class StopRuleWatch {
 }
 
 /** Quantile over answered and lost requests; lost ones lie beyond all times. */
-function quantileMs(response: Histogram, lost: number, quantile: number): number | null {
+function quantileMs(response: WindowContent["response"], lost: number, quantile: number): number | null {
   const rank = quantile * (response.count + lost);
   // A share that misses 1 only by rounding is 1.
   const share = rank / response.count;

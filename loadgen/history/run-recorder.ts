@@ -68,7 +68,7 @@ export class RunRecorder implements MeasurementObserver {
     this.running = {
       spec,
       startMs,
-      window: new SlidingWindow(windowS * 1000 * spec.timeDilation, startMs),
+      window: new SlidingWindow(windowS, 0),
       timer: setInterval(() => this.seal(), 1000),
       segment: { shape: spec.shape, fromS: 0, usersBefore: 0 },
       lastS: 0,
@@ -118,9 +118,8 @@ export class RunRecorder implements MeasurementObserver {
     const spanS = atS - running.lastS;
     if (spanS <= 0 || (response.count + failed + shed === 0 && atS < 0.5)) return;
     const sparse = response.toSparse();
-    // A second at a time, not a report: of a thousand workers the window would be merged from thousands, every second.
-    window.add(sparse, nowMs);
-    const recent = window.read(nowMs).response;
+    window.add(sparse, atS);
+    const recent = window.read(atS).response;
     const ms = (p: number): number | null =>
       recent.count === 0 ? null : rounded(recent.percentileUs(p) / 1000);
     const { count, inFlight } = options.workers();

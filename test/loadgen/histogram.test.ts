@@ -106,6 +106,20 @@ describe("Histogram", () => {
     expect(new Histogram().percentileUs(0.95) <= 100_000).toBe(false);
   });
 
+  it("takes out what was merged: the rest is as if that had never been there", () => {
+    fc.assert(
+      fc.property(values, values, (kept, gone) => {
+        const histogram = of(kept);
+        histogram.mergeSparse(of(gone).toSparse());
+        histogram.subtractSparse(of(gone).toSparse());
+        const rest = of(kept);
+        expect(histogram.pairs()).toEqual(rest.pairs());
+        expect([histogram.count, histogram.sumUs]).toEqual([rest.count, rest.sumUs]);
+      }),
+    );
+    expect(() => of([5]).subtractSparse(of([6]).toSparse())).toThrow(/holds less than 1/);
+  });
+
   it("is empty after clear and can be used again", () => {
     const histogram = of([5, 100_000, 7]);
     histogram.clear();
