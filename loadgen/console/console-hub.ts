@@ -2,7 +2,13 @@
 import type { ServerResponse } from "node:http";
 import type { Controller, WorkerInfo } from "../controller";
 import type { HistoryStore, RunSummary } from "../history/history-store";
-import { addChartSecond, chartSeconds, type LoadSecond, type RecordedSecond } from "../history/load-second";
+import {
+  addChartSecond,
+  chartSeconds,
+  MOST_CHART_SECONDS,
+  type LoadSecond,
+  type RecordedSecond,
+} from "../history/load-second";
 import type { RecorderListener } from "../history/run-recorder";
 import type { LoadChange, LoadResult, LoadSpec } from "../load-spec";
 import type { Heartbeat } from "../protocol";
@@ -26,6 +32,8 @@ export interface Snapshot {
   readonly runs: readonly ShownRun[];
   /** Seconds of the running measurement, else of the last one; of long ones not all. */
   readonly seconds: readonly LoadSecond[];
+  /** So many seconds the page's charts keep, too, as more come. */
+  readonly mostChartSeconds: number;
 }
 
 export class ConsoleHub implements RecorderListener {
@@ -72,7 +80,12 @@ export class ConsoleHub implements RecorderListener {
   }
 
   snapshot(): Snapshot {
-    return { workers: this.workers(), runs: this.store.list().map(shownRun), seconds: this.seconds };
+    return {
+      workers: this.workers(),
+      runs: this.store.list().map(shownRun),
+      seconds: this.seconds,
+      mostChartSeconds: MOST_CHART_SECONDS,
+    };
   }
 
   started(spec: LoadSpec): void {

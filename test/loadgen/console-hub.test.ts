@@ -75,7 +75,9 @@ it("a measurement of a day: its whole course, no more seconds than a chart holds
   const response = new Histogram().toSparse();
   const lengthS = 20_001;
   for (let atS = 1; atS <= lengthS; atS++) hub.second(spec, { second: second(atS), response });
-  const live = opened(hub).snapshot.seconds.map(({ atS }) => atS);
+  const { snapshot } = opened(hub);
+  expect(snapshot.mostChartSeconds).toBe(MOST_CHART_SECONDS);
+  const live = snapshot.seconds.map(({ atS }) => atS);
   hub.close();
   expect(live.length).toBeLessThanOrEqual(MOST_CHART_SECONDS);
   expect(live.length).toBeGreaterThan(MOST_CHART_SECONDS / 2);

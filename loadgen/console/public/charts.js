@@ -47,8 +47,6 @@ const LoadCharts = (() => {
     },
   ];
 
-  const MOST_SECONDS = 7200;
-
   function percent(share) {
     return share === null || share === undefined ? null : 100 * share;
   }
@@ -152,12 +150,12 @@ const LoadCharts = (() => {
         view.seconds = [...seconds];
         draw();
       },
-      addSecond(second) {
+      /** @param most seconds that a chart is given, as the controller says it */
+      addSecond(second, most) {
         view.seconds.push(second);
         // As the controller thins what it sends: every other one goes, the newest stays.
         const newest = view.seconds.length - 1;
-        if (newest >= MOST_SECONDS)
-          view.seconds = view.seconds.filter((_, index) => (newest - index) % 2 === 0);
+        if (newest >= most) view.seconds = view.seconds.filter((_, index) => (newest - index) % 2 === 0);
         draw();
       },
     };

@@ -2,7 +2,15 @@
 (() => {
   const byId = (id) => document.getElementById(id);
   const charts = LoadCharts.create(byId("charts"));
-  const state = { workers: [], runs: [], seconds: [], shownId: null, token: null, isFormFilled: false };
+  const state = {
+    workers: [],
+    runs: [],
+    seconds: [],
+    mostSeconds: Infinity,
+    shownId: null,
+    token: null,
+    isFormFilled: false,
+  };
 
   /** The token comes behind # of the address, which no server ever sees, or by hand; it stays until the tab is closed. */
   function takeToken() {
@@ -72,6 +80,7 @@
 
   function onEvent(event, data) {
     if (event === "snapshot") {
+      state.mostSeconds = data.mostChartSeconds;
       state.workers = data.workers;
       state.runs = data.runs;
       const last = data.runs.at(-1);
@@ -93,7 +102,7 @@
       if (newest()?.id !== state.shownId) return;
       // Tiles and tables show the newest; the charts keep them all.
       state.seconds = [data];
-      charts.addSecond(data);
+      charts.addSecond(data, state.mostSeconds);
       renderNow();
     } else if (event === "workers") {
       state.workers = data;
