@@ -4,16 +4,17 @@
  */
 import * as http2 from "node:http2";
 import type { AddressInfo } from "node:net";
+import { withGrpcPrefix } from "../http2/grpc-prefix";
 import { inferenceService, type InferenceService } from "../kserve/load-protos";
 import { encodeInferResponse } from "../kserve/wire";
-import { prefixed, request } from "./load-work";
+import { request } from "./load-work";
 
 const head = { ":status": 200, "content-type": "application/grpc" };
 const { modelName: name, inputName, datatype, shape, outputName } = request;
 const outputs = [{ name: outputName, datatype, shape: [1, 1] }];
 const service = inferenceService();
 
-const inferReply = prefixed(
+const inferReply = withGrpcPrefix(
   encodeInferResponse({
     modelName: name,
     modelVersion: "1",
@@ -34,7 +35,7 @@ const otherReplies = new Map<string, Buffer>(
     ModelStatistics: service.ModelStatistics.responseSerialize({ model_stats: [] }),
   } satisfies Partial<Record<keyof InferenceService, Buffer>>).map(([method, message]) => [
     `/inference.GRPCInferenceService/${method}`,
-    prefixed(message),
+    withGrpcPrefix(message),
   ]),
 );
 

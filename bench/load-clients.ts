@@ -2,8 +2,9 @@
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { withGrpcPrefix } from "../http2/grpc-prefix";
 import { cpuOfMs, onCores, type Cores } from "./cores";
-import { CONNECTIONS, IN_FLIGHT, payload, prefixed, request } from "./load-work";
+import { CONNECTIONS, IN_FLIGHT, payload, request } from "./load-work";
 
 export interface Figures {
   /** User and system time flat out, without what the start and the warm-up took. Nothing waits awake meanwhile. */
@@ -167,7 +168,7 @@ function foreign(
 
 function h2load(bench: Bench, folder: string, options: ClientOptions): Client {
   const file = join(folder, "prefixed");
-  writeFileSync(file, prefixed(payload));
+  writeFileSync(file, withGrpcPrefix(payload));
   const load = ["-c", String(CONNECTIONS), "-m", String(IN_FLIGHT / CONNECTIONS), "-t", "1", "-d", file];
   const headers = ["-H", "content-type: application/grpc", "-H", "te: trailers"];
   const missing = spawnSync("h2load", ["--version"]).error ? "apt-get install nghttp2-client" : null;

@@ -16,12 +16,6 @@ export const request = {
 };
 export const payload = encodeInferRequest(request);
 
-/** A gRPC message as it stands in the body: uncompressed, its length in front. */
-export function prefixed(message: Buffer): Buffer {
-  const prefix = Buffer.alloc(5);
-  prefix.writeUInt32BE(message.length, 1);
-  return Buffer.concat([prefix, message]);
-}
 export const IN_FLIGHT = 32;
 export const CONNECTIONS = 4;
 /** A load generator runs for minutes: what is measured is its steady state, after compilers have settled. */

@@ -1,3 +1,4 @@
+import { GRPC_PREFIX_BYTES, grpcMessageBytes, withGrpcPrefix } from "../../http2/grpc-prefix";
 import { GrpcStatusCode } from "../../kserve/status";
 import type { ServerStream, StreamReceiver } from "../h2/stream";
 import { errorHead, OK_TRAILERS, RESPONSE_HEAD } from "./header-blocks";
@@ -11,14 +12,11 @@ export type UnaryHandler = (
   call: UnaryCall,
 ) => void;
 
-/** Bytes before a gRPC message: a compressed flag and the length. */
-const PREFIX_BYTES = 5;
-
 /** One unary call: takes the message out of the request's body, hands it to the handler, and carries the answer back. */
 export class UnaryCall implements StreamReceiver {
   /** Called when the client cancels, its deadline passes or its connection breaks before the answer. */
   onCancelled: (() => void) | null = null;
-  private readonly prefix = Buffer.allocUnsafe(PREFIX_BYTES);
+  private readonly prefix = Buffer.allocUnsafe(GRPC_PREFIX_BYTES);
   private prefixBytes = 0;
   private message: Buffer | null = null;
   private messageBytes = 0;
@@ -48,10 +46,7 @@ export class UnaryCall implements StreamReceiver {
   /** Answers with a serialized message. Ignored when the call is over. */
   respond(message: Buffer): void {
     if (this.done) return;
-    const body = Buffer.allocUnsafe(PREFIX_BYTES + message.length);
-    body[0] = 0;
-    body.writeUInt32BE(message.length, 1);
-    message.copy(body, PREFIX_BYTES);
+    const body = withGrpcPrefix(message);
     this.finish();
     this.stream.respond(RESPONSE_HEAD, body, OK_TRAILERS);
   }
@@ -72,16 +67,16 @@ export class UnaryCall implements StreamReceiver {
   data(source: Buffer, start: number, end: number): void {
     let at = start;
     while (!this.done && at < end) {
-      if (this.prefixBytes < PREFIX_BYTES) {
+      if (this.prefixBytes < GRPC_PREFIX_BYTES) {
         const copied = source.copy(
           this.prefix,
           this.prefixBytes,
           at,
-          Math.min(end, at + PREFIX_BYTES - this.prefixBytes),
+          Math.min(end, at + GRPC_PREFIX_BYTES - this.prefixBytes),
         );
         this.prefixBytes += copied;
         at += copied;
-        if (this.prefixBytes === PREFIX_BYTES) this.startMessage();
+        if (this.prefixBytes === GRPC_PREFIX_BYTES) this.startMessage();
         continue;
       }
       const room = this.message!.length - this.messageBytes;
@@ -114,7 +109,7 @@ export class UnaryCall implements StreamReceiver {
   }
 
   private startMessage(): void {
-    const bytes = this.prefix.readUInt32BE(1);
+    const bytes = grpcMessageBytes(this.prefix, 0);
     if (this.prefix[0] !== 0) {
       return this.fail(
         GrpcStatusCode.UNIMPLEMENTED,
