@@ -28,7 +28,7 @@ async function program(): Promise<ProgramOutputs & Partial<Monitoring>> {
   // Bucket with config.pbtxt and labels of every variant; a Deep Learning VM with a GPU that converts the model for them.
   const models = createModels(config, project, network);
 
-  // Private GKE cluster, or an existing one; node pools for the system, for GPUs and for load; the disk of Prometheus.
+  // Private GKE cluster, or an existing one; node pools for the system, for GPUs and for load; disks that outlive pods.
   const cluster = createCluster(config, project, network);
 
   // Kubernetes provider; GPU driver DaemonSet; namespaces for Triton, monitoring and load, closed to all that is not listed.

@@ -22,6 +22,9 @@ export const loadTaint: Taint = { key: "triton-slo/load", value: "true", effect:
 /** Requests in flight of one measurement; each is a small object until it is sent. */
 const maxInFlight = 100_000;
 
+/** Where the volume with the history is mounted. */
+const historyPath = "/var/lib/load-history";
+
 /** Whole cores of a worker that waits awake: one that never rests, and one for everything else. */
 const leastBusyWaitingCpu = 2;
 
@@ -39,6 +42,8 @@ export interface ControllerPodArgs extends LoadPodArgs {
   readonly sloBoundMs: number;
   /** Host name that has the addresses of all servers; nothing else may be loaded. */
   readonly tritonPods: string;
+  /** Claim of the volume with the history; undefined: it ends with the pod. */
+  readonly historyClaim?: string;
   /** Highest rate that anybody may ask for, requests per second: against a slip of the hand in the console. */
   readonly maxRatePerS: number;
 }
@@ -62,6 +67,7 @@ function tokenEnv(args: LoadPodArgs): k8s.types.input.core.v1.EnvVar {
 
 /** The controller: plans measurements, merges the workers' counts, answers the tune command. Runs beside the system's pods. */
 export function controllerPod(args: ControllerPodArgs): PodTemplate {
+  const { historyClaim } = args;
   return {
     metadata: { labels: { ...controllerLabels } },
     spec: {
@@ -69,7 +75,12 @@ export function controllerPod(args: ControllerPodArgs): PodTemplate {
       automountServiceAccountToken: false,
       securityContext: restrictedPod(userId),
       nodeSelector: { [poolLabel]: "system" },
-      volumes: [{ name: "tmp", emptyDir: { sizeLimit: "1Gi" } }],
+      volumes: [
+        { name: "tmp", emptyDir: { sizeLimit: "1Gi" } },
+        ...(historyClaim === undefined
+          ? []
+          : [{ name: "history", persistentVolumeClaim: { claimName: historyClaim } }]),
+      ],
       containers: [
         {
           name: "controller",
@@ -92,9 +103,9 @@ export function controllerPod(args: ControllerPodArgs): PodTemplate {
             String(args.maxRatePerS),
             "--max-in-flight",
             String(maxInFlight),
-            // The volume outlives the container, not the pod.
             "--state-dir",
-            "/tmp/state",
+            // The temporary volume outlives the container, not the pod.
+            historyClaim === undefined ? "/tmp/state" : `${historyPath}/runs`,
           ],
           env: [tokenEnv(args)],
           ports: [
@@ -109,7 +120,10 @@ export function controllerPod(args: ControllerPodArgs): PodTemplate {
           },
           resources: { requests: { cpu: "500m", memory: "512Mi" }, limits: { memory: "1Gi" } },
           securityContext: restrictedContainer(true),
-          volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+          volumeMounts: [
+            { name: "tmp", mountPath: "/tmp" },
+            ...(historyClaim === undefined ? [] : [{ name: "history", mountPath: historyPath }]),
+          ],
         },
       ],
     },

@@ -1,7 +1,7 @@
 import * as k8s from "@pulumi/kubernetes";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { dropsWithCluster, type InCluster } from "./in-cluster";
+import { deletedBeforeCluster, dropsWithCluster, type InCluster } from "./in-cluster";
 import {
   controllerLabels,
   controllerPod,
@@ -12,6 +12,7 @@ import {
 } from "./load-generator-pods";
 import { allow, from, pods, to } from "./network-policies";
 import { awaited, withoutSurge } from "./rollout";
+import { StaticVolume } from "./static-volume";
 import { tritonHeadlessService } from "./triton";
 import { tritonLabels, tritonPorts } from "./triton-pod";
 
@@ -36,6 +37,15 @@ export interface LoadGeneratorArgs extends InCluster {
   readonly tritonNamespace: string;
   /** Namespaces whose pods read the controller's metrics. */
   readonly monitoringNamespaces: readonly string[];
+  /**
+   * Disk for the controller's history of measurements, with its zone and size. Default: none, and the history ends with the controller's pod.
+   * A change restarts the controller.
+   */
+  readonly historyDisk?: {
+    readonly handle: pulumi.Input<string>;
+    readonly zone: string;
+    readonly sizeGb: number;
+  };
   /** Bound of the service level objective: a bucket of the response times ends there. */
   readonly sloBoundMs: number;
 }
@@ -44,6 +54,7 @@ export interface LoadGeneratorArgs extends InCluster {
 export const controllerService = "load-controller";
 export const tokenSecretName = "load-controller-token";
 export const tokenSecretKey = "token";
+const historyClaim = "load-history";
 
 /** Controller and workers of the load generator. Every call of the controller needs a generated token. */
 export class LoadGenerator extends pulumi.ComponentResource {
@@ -88,7 +99,12 @@ export class LoadGenerator extends pulumi.ComponentResource {
       tokenSecretName,
       tokenSecretKey,
     };
-    const after = dropsWithCluster(this, args, { dependsOn: [secret, account, service, ...policies] });
+    const volume = this.historyVolume(name, args);
+    const dependsOn = [secret, account, service, ...policies];
+    const after =
+      volume === undefined
+        ? dropsWithCluster(this, args, { dependsOn })
+        : deletedBeforeCluster(this, args, { dependsOn: [...dependsOn, volume] });
     const controller = new k8s.apps.v1.Deployment(
       `${name}-controller`,
       {
@@ -102,6 +118,7 @@ export class LoadGenerator extends pulumi.ComponentResource {
             ...workload,
             sloBoundMs: args.sloBoundMs,
             maxRatePerS: args.maxRatePerS,
+            historyClaim: volume && historyClaim,
             tritonPods: `${tritonHeadlessService}.${args.tritonNamespace}.svc`,
           }),
         },
@@ -131,6 +148,21 @@ export class LoadGenerator extends pulumi.ComponentResource {
       }),
     );
     this.registerOutputs({});
+  }
+
+  private historyVolume(name: string, args: LoadGeneratorArgs): StaticVolume | undefined {
+    const { provider, cluster, namespace, historyDisk } = args;
+    if (historyDisk === undefined) return undefined;
+    const { handle: diskHandle, zone, sizeGb } = historyDisk;
+    return new StaticVolume(
+      `${name}-history`,
+      {
+        ...{ provider, cluster, namespace, claimName: historyClaim, diskHandle, zone, sizeGb },
+        // A controller that ends still writes its last result, when its successor is made already: two would take each other's runs for lost.
+        accessMode: "ReadWriteOncePod",
+      },
+      { parent: this },
+    );
   }
 
   private addPolicies(name: string, args: LoadGeneratorArgs): k8s.networking.v1.NetworkPolicy[] {

@@ -11,6 +11,11 @@ export interface StaticVolumeArgs extends InCluster {
   /** Zone of the disk: pods that use it run there. */
   readonly zone: string;
   readonly sizeGb: number;
+  /**
+   * Default ReadWriteOnce: pods of one node. ReadWriteOncePod keeps a successor waiting until its predecessor is gone; it needs Kubernetes
+   * 1.29. A change replaces volume and claim, not the disk.
+   */
+  readonly accessMode?: "ReadWriteOnce" | "ReadWriteOncePod";
 }
 
 /** An existing disk as a volume and a claim bound to it. Deleting them leaves the disk, which its own component deletes. */
@@ -21,7 +26,7 @@ export class StaticVolume extends pulumi.ComponentResource {
     super("triton-slo:index:StaticVolume", name, { claimName: args.claimName }, opts);
     const options = deletedBeforeCluster(this, args);
     const capacity = { storage: `${args.sizeGb}Gi` };
-    const accessModes = ["ReadWriteOnce"];
+    const accessModes = [args.accessMode ?? "ReadWriteOnce"];
     const volume = new k8s.core.v1.PersistentVolume(
       name,
       {

@@ -203,6 +203,11 @@ export const configKeys = {
     "Milliseconds that a load worker waits awake for each planned send: it sends less late, and one of its two cores never rests. 0: it sleeps.",
   ),
   loadMaxNodes: integer(0, 100, 0, "Largest number of load nodes; 0 derives them from workers and egress."),
+  loadHistory: choice(
+    ["pod", "persistent"],
+    "pod",
+    "Where the load controller keeps its history of measurements: pod ends with its pod; persistent is a disk of 10 GB, about a dollar a month.",
+  ),
   tuneMembers: list([], "Who may run the sweep: user:E-MAIL, group:E-MAIL or serviceAccount:E-MAIL."),
 
   // Monitoring

@@ -9,6 +9,9 @@ import { converterRequirements, type SourceModel } from "./source-model";
 import type { StackVariants } from "./variants";
 import { acceleratorZones } from "./zones";
 
+/** Smallest disk of type pd-balanced, GiB. */
+const smallestDiskGi = 10;
+
 /** Everything that follows from the keys. */
 export interface DerivedConfig {
   readonly variants: StackVariants;
@@ -32,6 +35,8 @@ export interface DerivedConfig {
   readonly bytesPerRequest: number;
   /** Workers and machines that reach the peak rate; zero workers while they are asleep. */
   readonly load: { readonly workers: number; readonly maxNodes: number };
+  /** Disk of the load controller's history, GiB; 0: it has none. */
+  readonly loadHistoryDiskGi: number;
   /** Servers; undefined when the autoscaler owns the number. */
   readonly tritonReplicas: number | undefined;
   /** Namespaces whose pods read the metrics of servers and load controller. */
@@ -86,6 +91,7 @@ export function deriveConfig(
     ),
     bytesPerRequest,
     load: loadOf(values, bytesPerRequest),
+    loadHistoryDiskGi: values.loadGenerator && values.loadHistory === "persistent" ? smallestDiskGi : 0,
     tritonReplicas: values.asleep ? 0 : values.autoscale ? undefined : values.replicas,
     metricsReaders: values.managedPrometheus ? collectorNamespaces : [namespaces.monitoring],
     prometheusDiskNeededGi,

@@ -23,10 +23,11 @@ export function stackSize(config: StackConfig, phase: StackPhase): StackSize {
   const pools = [
     pool("system", 1, {
       machineType: config.systemMachineType,
-      // The data disk of Prometheus is attached to the one system node, so it is counted with it.
+      // The data disks of Prometheus and the load controller are attached to the one system node, so they are counted with it.
       disk: {
         ...nodeDisk,
-        sizeGib: nodeDisk.sizeGib + (config.monitoring ? config.prometheusDiskSizeGi : 0),
+        sizeGib:
+          nodeDisk.sizeGib + (config.monitoring ? config.prometheusDiskSizeGi : 0) + config.loadHistoryDiskGi,
       },
     }),
     pool("gpu", servers, {

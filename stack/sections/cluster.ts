@@ -11,16 +11,25 @@ export interface ClusterSection {
   readonly loadPool: components.CpuNodePool | undefined;
   /** Disk of Prometheus; undefined without monitoring. */
   readonly dataDisk: components.DataDisk | undefined;
+  /** Disk of the load controller's history; undefined when that ends with its pod. */
+  readonly historyDisk: components.DataDisk | undefined;
 }
 
-/** The cluster, or an existing one, its node pools, and the disk that outlives the pods. */
+/** The cluster, or an existing one, its node pools, and the disks that outlive the pods. */
 export function createCluster(
   config: StackConfig,
   project: Project,
   network: components.Network | undefined,
 ): ClusterSection {
   const cluster = clusterOf(config, project, network);
-  const dataDisk = config.monitoring ? createDataDisk(config, project) : undefined;
+  const dataDisk = config.monitoring
+    ? createDisk("prometheus-disk", config.prometheusDiskSizeGi, config, project)
+    : undefined;
+  const historyDisk =
+    config.loadHistoryDiskGi > 0
+      ? createDisk("load-history-disk", config.loadHistoryDiskGi, config, project)
+      : undefined;
+  const disks = [dataDisk, historyDisk].filter((disk) => disk !== undefined);
   const base = {
     project: config.project,
     cluster,
@@ -40,15 +49,15 @@ export function createCluster(
       wholeCores: false,
       taints: [],
       diskGb: 50,
-      // Prometheus' disk is in the first zone, so there must be a node there.
+      // The disks are in the first zone, so there must be a node there.
       zones: config.zonesUsed.slice(0, 1),
     },
-    // After the disk, so that on destroy the disk goes after the machines it may be attached to.
-    project.after(project.accounts, cluster, ...(dataDisk ? [dataDisk] : [])),
+    // After the disks, so that on destroy they go after the machines they may be attached to.
+    project.after(project.accounts, cluster, ...disks),
   );
   const gpuPool = createGpuPool(config, base, project, systemPool);
   const loadPool = config.loadGenerator ? createLoadPool(config, base, project, systemPool) : undefined;
-  return { cluster, systemPool, gpuPool, loadPool, dataDisk };
+  return { cluster, systemPool, gpuPool, loadPool, dataDisk, historyDisk };
 }
 
 function clusterOf(
@@ -82,13 +91,18 @@ function clusterOf(
   );
 }
 
-function createDataDisk(config: StackConfig, project: Project): components.DataDisk {
+function createDisk(
+  name: string,
+  sizeGb: number,
+  config: StackConfig,
+  project: Project,
+): components.DataDisk {
   return new components.DataDisk(
-    "prometheus-disk",
+    name,
     {
       project: config.project,
       zone: config.zonesUsed[0] ?? "",
-      sizeGb: config.prometheusDiskSizeGi,
+      sizeGb,
       protect: config.protect,
       labels: config.resourceLabels,
     },

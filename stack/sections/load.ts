@@ -17,7 +17,7 @@ const SLIP_OF_THE_HAND = 10;
 export function createLoad(
   config: StackConfig,
   project: Project,
-  { cluster, systemPool, loadPool }: ClusterSection,
+  { cluster, systemPool, loadPool, historyDisk }: ClusterSection,
   kubernetes: Kubernetes,
   triton: components.Triton,
 ): void {
@@ -34,6 +34,11 @@ export function createLoad(
         workers: config.load.workers,
         workerCpu,
         busyWaitMs: config.loadBusyWaitMs,
+        historyDisk: historyDisk && {
+          handle: historyDisk.handle,
+          zone: config.zonesUsed[0] ?? "",
+          sizeGb: config.loadHistoryDiskGi,
+        },
         tritonNamespace: config.namespaces.triton,
         monitoringNamespaces: config.metricsReaders,
         sloBoundMs: config.sloBoundMs,

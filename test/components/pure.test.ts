@@ -220,6 +220,24 @@ it("the controller loads the stack's servers and nothing else, and keeps its his
   expect(words).toContain("--target dns:///triton-pods.serving.svc:8001");
   expect(words).toContain("--metrics-url http://triton-pods.serving.svc:8002/metrics");
   expect(words).toContain("--max-rate 5000 --max-in-flight 100000 --state-dir /tmp/state");
+  expect(pod.volumes).toHaveLength(1);
+  const kept = podSpec(
+    controllerPod({
+      ...common,
+      ...{ sloBoundMs: 100, tritonPods: "triton-pods.serving.svc", maxRatePerS: 5000 },
+      historyClaim: "load-history",
+    }),
+  );
+  // A folder below: a disk's own has a lost+found.
+  expect(kept.containers[0].args.join(" ")).toMatch(/--state-dir \/var\/lib\/load-history\/runs$/);
+  expect(kept.containers[0].volumeMounts).toContainEqual({
+    name: "history",
+    mountPath: "/var/lib/load-history",
+  });
+  expect(kept.volumes).toContainEqual({
+    name: "history",
+    persistentVolumeClaim: { claimName: "load-history" },
+  });
 });
 
 // Every pod in a namespace of level `restricted`.

@@ -86,6 +86,33 @@ describe("serving", () => {
     ).toEqual(expected);
   });
 
+  it("a history of measurements that stays: a disk of its own, which only the controller's pod may use", async () => {
+    const recording = await up("dev", { loadHistory: "persistent" }, { prior: standing });
+    expect(summary(diff(standing, recording))).toEqual([
+      "create gcp:compute/disk:Disk load-history-disk",
+      "create kubernetes:core/v1:PersistentVolume load-history",
+      "create kubernetes:core/v1:PersistentVolumeClaim load-history",
+      "create triton-slo:index:DataDisk load-history-disk",
+      "create triton-slo:index:StaticVolume load-history",
+      expect.stringMatching(
+        /^update kubernetes:apps\/v1:Deployment load-controller \(.*args\[18\].*volumeMounts\[1\].*volumes\[1\]\)$/,
+      ),
+    ]);
+    const disk = recording.one("gcp:compute/disk:Disk", "load-history-disk");
+    const volume = recording.one("kubernetes:core/v1:PersistentVolume", "load-history");
+    const claim = recording.one("kubernetes:core/v1:PersistentVolumeClaim", "load-history");
+    const controller = recording.one("kubernetes:apps/v1:Deployment", "load-controller");
+    for (const object of [volume, claim])
+      expect(object.inputs).toMatchObject({ spec: { accessModes: ["ReadWriteOncePod"] } });
+    // On destroy: controller, claim and volume while the cluster is there; the disk after the machines.
+    expect(recording.comesAfter(controller, claim)).toBe(true);
+    expect(recording.comesAfter(claim, volume)).toBe(true);
+    expect(recording.comesAfter(recording.one("gcp:container/nodePool:NodePool", "system-pool"), disk)).toBe(
+      true,
+    );
+    for (const object of [controller, claim, volume]) expect(object.deletedWith, object.name).toBe("");
+  });
+
   it("a second server makes room for itself, and has a disruption budget", async () => {
     const steps = await stepsOf({ replicas: 2, gpuMaxNodes: 2 });
     expect(steps.filter((step) => !step.includes("prometheus"))).toEqual([

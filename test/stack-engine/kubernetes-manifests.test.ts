@@ -71,6 +71,7 @@ const SETTINGS: [string, (typeof STACKS)[number], Overrides][] = [
     },
   ],
   ["dev with members, asleep", "dev", { tuneMembers: ["user:a@example.com"], asleep: true }],
+  ["dev with a history of measurements that stays", "dev", { loadHistory: "persistent" }],
 ];
 
 describe.each(SETTINGS)("%s", (_name, stack, overrides) => {

@@ -72,6 +72,9 @@ describe("what follows from the keys", () => {
     [{ zones: '["us-central1-c"]' }, { location: "us-central1-c", zonesUsed: ["us-central1-c"] }],
     [{ asleep: "true" }, { tritonReplicas: 0, load: { workers: 0, maxNodes: 2 } }],
     [{ loadAsleep: "true" }, { tritonReplicas: 1, load: { workers: 0, maxNodes: 2 } }],
+    [{}, { loadHistoryDiskGi: 0 }],
+    [{ loadHistory: "persistent" }, { loadHistoryDiskGi: 10 }],
+    [{ loadHistory: "persistent", loadGenerator: "false" }, { loadHistoryDiskGi: 0 }],
     [{ replicas: "2", gpuMaxNodes: "2" }, { tritonReplicas: 2 }],
     [{ replicas: "2", gpusPerNode: "2", tritonCpu: "3", tritonMemoryGi: "10" }, { tritonReplicas: 2 }],
     [
