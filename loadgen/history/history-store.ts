@@ -1,6 +1,7 @@
 /**
  * Measurements on disk: a folder each, with the spec, a line a second, and the end. Written as it happens, so that a controller that dies
- * loses a second at most; a measurement without an end was lost with its controller.
+ * loses a second at most; a measurement without an end was lost with its controller. A disk that takes nothing more costs the history of
+ * what runs, never the measurement.
  */
 import { createHash } from "node:crypto";
 import {
@@ -10,14 +11,25 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { Histogram } from "../histogram";
 import type { LoadChange, LoadResult, LoadSpec } from "../load-spec";
 import type { RecordedSecond } from "./load-second";
 
 /** Measurements that are kept; older ones are removed. */
 const KEPT_RUNS = 200;
+/** Bytes of specs and seconds that are kept, of all measurements: half of the stack's temporary volume, which ends a pod that fills it. */
+const KEPT_BYTES = 512e6;
+/** Bytes of one measurement, which is read as a whole: seconds that come later have no histogram, which is most of a second. */
+const RUN_BYTES = 96e6;
+
+export interface HistoryLimits {
+  readonly keptBytes: number;
+  readonly runBytes: number;
+}
 
 /** A spec as it is shown: without the known answers, which are long, and without certificates. */
 export type ShownSpec = Omit<LoadSpec, "knownAnswers" | "tls">;
@@ -44,19 +56,34 @@ interface Start {
 
 type End = Pick<RunSummary, "state" | "changes" | "result" | "error">;
 
+const secondsFile = "seconds.jsonl";
 const lostError = "the controller was restarted during the measurement";
 
 export class HistoryStore {
   private readonly runs = new Map<string, RunSummary>();
+  /** Bytes of their specs and seconds. */
+  private readonly bytes = new Map<string, number>();
   private lastOrder = 0;
+  /** Those of which a write has failed, and that was said. */
+  private readonly unwritten = new Set<string>();
 
   /** @param folder is made if need be; measurements that ran when it was last used are lost ones now. @throws Error naming the folder */
-  constructor(private readonly folder: string) {
+  constructor(
+    private readonly folder: string,
+    private readonly warn: (line: string) => void = (line) => process.stderr.write(`${line}\n`),
+    private readonly limits: HistoryLimits = { keptBytes: KEPT_BYTES, runBytes: RUN_BYTES },
+  ) {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       const found = readdirSync(folder).flatMap((name) => this.readRun(join(folder, name)) ?? []);
       found.sort((one, other) => one.order - other.order || one.run.startedUnixMs - other.run.startedUnixMs);
-      for (const { run } of found) this.runs.set(run.id, run);
+      for (const { run } of found) {
+        this.runs.set(run.id, run);
+        const sizes = ["start.json", secondsFile].map(
+          (file) => statSync(join(this.folderOf(run.id), file), { throwIfNoEntry: false })?.size ?? 0,
+        );
+        this.bytes.set(run.id, sizes[0]! + sizes[1]!);
+      }
       this.lastOrder = found.at(-1)?.order ?? 0;
     } catch (error) {
       throw new Error(`the state folder ${folder} cannot be used: ${(error as Error).message}`);
@@ -75,23 +102,35 @@ export class HistoryStore {
   started({ knownAnswers: _knownAnswers, tls: _tls, ...spec }: LoadSpec): RunSummary {
     const startedUnixMs = Date.now();
     const start: Start = { startedUnixMs, order: ++this.lastOrder, spec };
-    const folder = this.folderOf(spec.id);
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { mode: 0o700 });
-    writeFileSync(join(folder, "start.json"), JSON.stringify(start));
+    const text = JSON.stringify(start);
     this.runs.delete(spec.id);
+    this.bytes.set(spec.id, text.length);
+    this.write(spec.id, () => {
+      const folder = this.folderOf(spec.id);
+      rmSync(folder, { recursive: true, force: true });
+      mkdirSync(folder, { mode: 0o700 });
+      writeFileSync(join(folder, "start.json"), text);
+    });
     const run: RunSummary = {
       ...{ id: spec.id, startedUnixMs, spec },
       ...{ state: "running", changes: [], result: null, error: null },
     };
     this.runs.set(spec.id, run);
     for (const { id } of this.list().slice(0, Math.max(0, this.runs.size - KEPT_RUNS))) this.remove(id);
+    this.makeRoom(spec.id);
     return run;
   }
 
   second(id: string, recorded: RecordedSecond): void {
-    if (this.runs.has(id))
-      appendFileSync(join(this.folderOf(id), "seconds.jsonl"), `${JSON.stringify(recorded)}\n`);
+    // Behind a line that was cut off no other one can stand.
+    if (!this.runs.has(id) || this.unwritten.has(id)) return;
+    const before = this.bytes.get(id) ?? 0;
+    const kept =
+      before < this.limits.runBytes ? recorded : { ...recorded, response: new Histogram().toSparse() };
+    const line = `${JSON.stringify(kept)}\n`;
+    this.write(id, () => appendFileSync(join(this.folderOf(id), secondsFile), line));
+    this.bytes.set(id, before + line.length);
+    this.makeRoom(id);
   }
 
   changed(id: string, change: LoadChange): RunSummary | undefined {
@@ -109,7 +148,7 @@ export class HistoryStore {
       result: result ?? null,
       error: result === undefined ? error : null,
     };
-    this.writeEnd(this.folderOf(id), end);
+    this.write(id, () => this.writeEnd(this.folderOf(id), end));
     return this.update({ ...run, ...end });
   }
 
@@ -117,7 +156,7 @@ export class HistoryStore {
   seconds(id: string): RecordedSecond[] {
     let text: string;
     try {
-      text = readFileSync(join(this.folderOf(id), "seconds.jsonl"), "utf8");
+      text = readFileSync(join(this.folderOf(id), secondsFile), "utf8");
     } catch {
       return []; // it never had one
     }
@@ -158,8 +197,31 @@ export class HistoryStore {
 
   private remove(id: string): void {
     if (this.runs.get(id)?.state === "running") return;
-    rmSync(this.folderOf(id), { recursive: true, force: true });
+    this.write(id, () => rmSync(this.folderOf(id), { recursive: true, force: true }));
     this.runs.delete(id);
+    this.bytes.delete(id);
+    this.unwritten.delete(id);
+  }
+
+  /** What fails is said once a measurement. */
+  private write(id: string, act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      if (!this.unwritten.has(id))
+        this.warn(`history of ${id} cannot be written, it goes on without: ${(error as Error).message}`);
+      this.unwritten.add(id);
+    }
+  }
+
+  /** Removes the oldest until the rest is small enough; the one that grows stays. */
+  private makeRoom(growing: string): void {
+    let total = [...this.bytes.values()].reduce((sum, bytes) => sum + bytes, 0);
+    for (const old of this.runs.keys()) {
+      if (total <= this.limits.keptBytes || old === growing) return;
+      total -= this.bytes.get(old) ?? 0;
+      this.remove(old);
+    }
   }
 
   /** Ids are anybody's text; folders have names of ours. */

@@ -102,3 +102,50 @@ nv_gpu_utilization{gpu_uuid="GPU-1"} 0.5
   expect(readingBetween(after, after)).toMatchObject({ batchSize: null, queueMs: null });
   expect(readingBetween(totalsOf([""], 0), totalsOf([""], 1000))).toMatchObject({ gpuBusy: null });
 });
+
+it("a disk that takes nothing more costs the history of what runs, is said once, and keeps nothing else from going on", () => {
+  const warnings: string[] = [];
+  const store = new HistoryStore(folder, (line) => warnings.push(line));
+  store.started(spec("one"));
+  store.second("one", second(1));
+  // No file can be made or appended to any more.
+  for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
+  for (let atS = 2; atS < 9; atS++) store.second("one", second(atS));
+  expect(store.ended("one", result, null)).toMatchObject({ state: "finished", result });
+  expect(warnings).toHaveLength(1);
+  expect(warnings[0]).toMatch(/^history of one cannot be written, it goes on without: ENOENT/);
+  expect(store.get("one")).toMatchObject({ result });
+  expect(store.seconds("one")).toEqual([]);
+  store.started(spec("two"));
+  store.second("two", second(1));
+  expect(store.seconds("two")).toHaveLength(1);
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, "no folder any more");
+  expect(store.started(spec("three"))).toMatchObject({ state: "running" });
+  store.second("three", second(1));
+  expect(warnings).toHaveLength(2);
+});
+
+it("what is kept has a size: the oldest go first, also after a restart, and a long one keeps its seconds without histograms", () => {
+  const counts = Array.from({ length: 50 }, () => 1);
+  const large = (atS: number): RecordedSecond => ({
+    ...second(atS),
+    response: { gaps: counts, counts, sumUs: 3, maxUs: 4 },
+  });
+  const limits = { keptBytes: 10_000, runBytes: 3_000 };
+  const store = new HistoryStore(folder, undefined, limits);
+  for (const id of ["one", "two", "three"]) {
+    store.started(spec(id));
+    for (let atS = 1; atS <= 30; atS++) store.second(id, large(atS));
+    store.ended(id, { ...result, id }, null);
+  }
+  const seconds = store.seconds("three");
+  expect(seconds.map(({ second: { atS } }) => atS)).toEqual(Array.from({ length: 30 }, (_, i) => i + 1));
+  expect(seconds[0]).toEqual(large(1));
+  expect(seconds[29]!.response.counts).toEqual([]);
+  const smaller = new HistoryStore(folder, undefined, { ...limits, keptBytes: 5000 });
+  expect(smaller.list().map(({ id }) => id)).toContain("three");
+  smaller.started(spec("four"));
+  expect(smaller.list().map(({ id }) => id)).toEqual(["four"]);
+  expect(readdirSync(folder)).toHaveLength(1);
+});
