@@ -2,7 +2,7 @@
  * The controller's HTTP API: how the tune command runs measurements from outside the cluster, and the console. Measurements are fetched by
  * id, so a broken connection loses none; finished ones are known after a restart, too.
  */
-import fastify, { type FastifyInstance } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply } from "fastify";
 import { LoadSpecError } from "./check-spec";
 import { addConsole, consolePaths } from "./console/console-routes";
 import type { ConsoleHub } from "./console/console-hub";
@@ -40,6 +40,14 @@ const REQUEST_TIMEOUT_MS = 60_000;
 /** States that are kept; the history has the results of earlier measurements. */
 const KEPT_STATES = 200;
 
+/** What the framework refuses, or a route throws. */
+type FailedCall = Pick<Error, "message"> & { readonly statusCode?: number };
+
+/** Every answer that is none says why in the same place: callers show that. */
+function refused({ message, statusCode = 500 }: FailedCall, reply: FastifyReply): FastifyReply {
+  return reply.code(statusCode).send({ error: message });
+}
+
 /** The server, not yet listening. */
 export function controllerApi(options: ControllerApiOptions): FastifyInstance {
   const { controller, token, metrics, store } = options;
@@ -56,7 +64,15 @@ export function controllerApi(options: ControllerApiOptions): FastifyInstance {
       if (name !== "running") measurements.delete(old);
     }
   };
-  const app = fastify({ bodyLimit: MAX_BODY_BYTES, requestTimeout: REQUEST_TIMEOUT_MS });
+  const app = fastify({
+    bodyLimit: MAX_BODY_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    frameworkErrors: (error, _, reply) => void refused(error, reply as unknown as FastifyReply),
+  });
+  app.setErrorHandler((error: FailedCall, _, reply) => refused(error, reply));
+  app.setNotFoundHandler((request, reply) =>
+    reply.code(404).send({ error: `there is no ${request.method} ${request.url.replace(/\?.*$/, "")}` }),
+  );
 
   const probes = ["/healthz", "/metrics"];
   addHttpGuard(app, {

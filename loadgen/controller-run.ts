@@ -79,9 +79,15 @@ export class ControllerRun implements SessionListener, RunningLoad {
    * window is over, or ends early already, is only waited for. Before the load it has no result: it rejects with InterruptedError.
    */
   interrupt(reason: string): void {
+    if (!this.cancel(reason)) this.stopEarly({ reason, finding: null, interrupted: true });
+  }
+
+  /** Ends it before its load: it rejects with InterruptedError. False when the load has begun, or it is over. */
+  cancel(reason: string): boolean {
     const { settle } = this;
-    if (this.isSending) this.stopEarly({ reason, finding: null, interrupted: true });
-    else this.end(() => settle?.reject(new InterruptedError(reason)));
+    if (settle === undefined || this.isSending) return false;
+    this.end(() => settle.reject(new InterruptedError(reason)));
+    return true;
   }
 
   /** Ends it at once, after `interrupt`: the result has what was reported until now. */
@@ -90,9 +96,11 @@ export class ControllerRun implements SessionListener, RunningLoad {
   }
 
   change(shape: LoadProfile): boolean {
-    if (!this.isSending || this.earlyStop !== null) return false;
     const { spec, sessions, observer } = this.options;
     const change: LoadChange = { atS: this.soonS(), shape };
+    // One that comes into effect when the measured time is over would only stand in the result.
+    const isOver = change.atS >= spec.warmupS + spec.measureS;
+    if (!this.isSending || this.earlyStop !== null || isOver) return false;
     this.changes.push(change);
     for (const session of sessions)
       session.say({ body: "change", change: { runId: spec.id, atS: change.atS, spec: { ...spec, shape } } });

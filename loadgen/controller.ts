@@ -138,6 +138,11 @@ export class Controller implements LoadClient {
     return this.current?.spec.id === id && this.current.run.stop(reason);
   }
 
+  /** Ends a measurement whose load has not begun yet: it rejects with InterruptedError. False when none of this id is being prepared. */
+  cancel(id: string, reason: string): boolean {
+    return this.current?.spec.id === id && this.current.run.cancel(reason);
+  }
+
   /** Changes the load of the running measurement; false when none of this id is under load. @throws LoadSpecError */
   change(id: string, shape: LoadProfile): boolean {
     if (this.current?.spec.id !== id) return false;
@@ -204,9 +209,9 @@ export class Controller implements LoadClient {
     if (this.isRunning) throw new Error(`another measurement is running; ${spec.id} has to wait for its end`);
     this.isRunning = true;
     const { observer } = this;
-    observer?.started(spec);
     let result: LoadResult | undefined;
     try {
+      observer?.started(spec);
       const run = new ControllerRun({ spec, sessions, onProgress, observer });
       this.current = { spec, run };
       result = await run.run(signal);

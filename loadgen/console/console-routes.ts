@@ -107,7 +107,10 @@ export function addConsole(app: FastifyInstance, options: ConsoleOptions): void 
     return refuse(reply, 409, "this measurement is not under load");
   });
   app.post<{ Params: { id: string } }>("/console/load/:id/stop", async (request, reply) => {
-    if (controller.stop(request.params.id, "stopped at the console")) return { stopped: true };
+    const { id } = request.params;
+    if (controller.stop(id, "stopped at the console")) return { stopped: true };
+    // Workers may need a minute to get ready, and nobody has to wait for that.
+    if (controller.cancel(id, "stopped at the console before the load began")) return { stopped: true };
     return refuse(reply, 409, "this measurement is not under load");
   });
 

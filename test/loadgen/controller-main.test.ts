@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { MeasurementState } from "../../loadgen/controller-api";
+import { FakeWorker } from "./support/fake-worker";
 import { InferServer } from "./support/infer-server";
 import { imageFolder, loadSpec } from "./support/spec";
 
@@ -233,6 +234,51 @@ describe("the controller as a process", () => {
     expect(response.status).toBe(400);
     expect(((await response.json()) as { error: string }).error).toMatch(error);
     expect((await fetch(`${api}/measurements/m3`, { headers })).status).toBe(404);
+  });
+
+  it("whatever is wrong with a call, the answer says it in the same place", async () => {
+    const post = (path: string, body: string) => fetch(`${api}${path}`, { method: "POST", headers, body });
+    const errorOf = async (answer: Promise<Response>): Promise<string> => {
+      const { error, ...rest } = (await (await answer).json()) as { error: string };
+      expect(rest).toEqual({});
+      return error;
+    };
+    expect(await errorOf(post("/console/load", "{"))).toMatch(/not valid JSON/);
+    expect(await errorOf(post("/console/load", ""))).toMatch(/cannot be empty/);
+    expect(await errorOf(post("/console/load", "[]"))).toMatch(/expected object, received array/);
+    expect(await errorOf(fetch(`${api}/nowhere?token=x`, { headers }))).toBe("there is no GET /nowhere");
+    expect(await errorOf(fetch(`${api}/console/runs/%zz`, { headers }))).toMatch(
+      /is not a valid url component/,
+    );
+  });
+
+  it("Stop while the workers get ready: it is over at once, and says by what", async () => {
+    const { url, port } = await startController();
+    const worker = new FakeWorker(port, token, "slow starter");
+    try {
+      worker.register();
+      worker.onPrepare = () => undefined;
+      const spec = loadSpec({ addresses: ["127.0.0.1:1"], imageFolder: images, id: "unwanted" });
+      const put = () =>
+        fetch(`${url}/measurements/unwanted`, { method: "PUT", headers, body: JSON.stringify(spec) });
+      while (((await (await fetch(`${url}/healthz`)).json()) as { workers: number }).workers === 0)
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      expect((await put()).status).toBe(202);
+      while (!worker.received.some(({ body }) => body === "prepare"))
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      const stop = () =>
+        fetch(`${url}/console/load/unwanted/stop`, {
+          method: "POST",
+          headers: { authorization: headers.authorization },
+        });
+      const first = await stop();
+      expect([first.status, await first.json()]).toEqual([200, { stopped: true }]);
+      expect((await stop()).status).toBe(409);
+      const state = await (await fetch(`${url}/measurements/unwanted`, { headers })).json();
+      expect(state).toEqual({ state: "failed", error: "stopped at the console before the load began" });
+    } finally {
+      worker.close();
+    }
   });
 
   it("without the token not even a huge body is read; with it, one over 24 MB is refused", async () => {

@@ -428,6 +428,56 @@ describe("what makes a measurement invalid", () => {
   });
 });
 
+it("before its load a measurement can be called off, and the next one begins at once", async () => {
+  const [worker] = await registered(1);
+  const prepares = worker!.onPrepare;
+  worker!.onPrepare = () => undefined;
+  const called = controller.run({ ...spec, id: "called off" });
+  const refused = expect(called).rejects.toThrow(new InterruptedError("not wanted any more"));
+  await until(() => worker!.received.some(({ body }) => body === "prepare"));
+  expect(controller.stop("called off", "too early to stop")).toBe(false);
+  expect(controller.cancel("another", "not wanted any more")).toBe(false);
+  expect(controller.cancel("called off", "not wanted any more")).toBe(true);
+  expect(controller.cancel("called off", "again")).toBe(false);
+  await refused;
+  await until(() => worker!.received.some(({ body }) => body === "abort"));
+  worker!.onPrepare = prepares;
+  const { id } = await controller.run({ ...spec, id: "next" });
+  expect([id, controller.cancel("next", "it is over")]).toEqual(["next", false]);
+});
+
+it("a change, or a stop, that would come into effect when the measured time is over is refused, and does not stand in the result", async () => {
+  const [worker] = await registered(1);
+  let end: (() => void) | undefined;
+  worker!.onStart = (runId) => (end = () => worker!.reportAll(runId));
+  const running = controller.run({ ...spec, id: "short", warmupS: 0, measureS: 0.3 });
+  await until(() => end !== undefined);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(controller.change("short", { kind: "constant", ratePerS: 5 })).toBe(false);
+  expect(controller.stop("short", "too late")).toBe(false);
+  end!();
+  expect(await running).toMatchObject({ valid: true, changes: [], stop: null });
+});
+
+it("an observer that fails at the start of a measurement costs that one, and does not block the next", async () => {
+  await controller.close();
+  let isFull = true;
+  controller = await Controller.listen({
+    token,
+    observer: {
+      started: () => {
+        if (isFull) throw new Error("the disk is full");
+      },
+      counted: () => undefined,
+      ended: () => undefined,
+    },
+  });
+  await registered(1);
+  await expect(run()).rejects.toThrow("the disk is full");
+  isFull = false;
+  expect(await run()).toMatchObject({ valid: true });
+});
+
 it("a bad spec that only a worker can see is an error by that worker's name", async () => {
   const [worker] = await registered(1);
   worker!.onPrepare = ({ runId }) =>
