@@ -12,6 +12,7 @@ import { catalogue } from "../../model-repo/catalogue";
 import { writeRepository } from "../../model-repo/write-repository";
 import { LocalServer } from "../../targets/local-server";
 import { Browser, type Page } from "./support/browser";
+import { TcpProxy } from "./support/tcp-proxy";
 
 const token = "token-of-this-test";
 const screenshots = process.env["CONSOLE_SCREENSHOTS"];
@@ -201,13 +202,17 @@ describe("the console", () => {
     const background = (): Promise<string> => page.read("getComputedStyle(document.body).backgroundColor");
     const light = await background();
     await page.dark(true);
-    await page.viewport(390, 844, true);
-    await page.until("document.documentElement.scrollWidth <= 390");
+    await page.viewport(360, 740, true);
+    await page.until("document.documentElement.scrollWidth <= 360");
     expect(await background()).not.toBe(light);
     await page.until(
-      `[...document.querySelectorAll(".chart canvas")].every((canvas) => canvas.getBoundingClientRect().right <= 390)`,
+      `[...document.querySelectorAll(".chart canvas")].every((canvas) => canvas.getBoundingClientRect().right <= 360)`,
     );
     await picture("phone-dark");
+    for (const kind of ["users", "constant", "ramp", "steps", "concurrency", "poisson"]) {
+      await fill({ kind });
+      expect(await page.read("document.documentElement.scrollWidth"), kind).toBeLessThanOrEqual(360);
+    }
     await page.dark(false);
     await page.viewport(1400, 1000);
   });
@@ -272,6 +277,22 @@ describe("the console", () => {
     await page.until(`document.getElementById("status").textContent.startsWith("measuring: constant")`);
     await click("stop");
     await page.until(`document.getElementById("status").textContent.startsWith("idle")`);
+  });
+
+  it("a link that breaks without a word is noticed, and comes back by itself", async () => {
+    const proxy = await TcpProxy.listen(() => controller.httpPort);
+    try {
+      await page.go(`http://127.0.0.1:${proxy.port}/#token=${token}`);
+      await page.until(`document.querySelectorAll("#workers tbody tr").length === 2`);
+      proxy.cut();
+      await page.until(`document.getElementById("link").dataset.state === "off"`);
+      proxy.heal();
+      await page.until(`document.getElementById("link").dataset.state === "on"`);
+      await page.until(`document.getElementById("status").textContent === "idle, 2 workers"`);
+    } finally {
+      await page.go("about:blank");
+      await proxy.close();
+    }
   });
 
   it("no error in the browser's log but the refused token and the controller that was away", () => {

@@ -10,6 +10,7 @@
     shownId: null,
     token: null,
     isFormFilled: false,
+    isStarting: false,
   };
 
   /** The token comes behind # of the address, which no server ever sees, or by hand; it stays until the tab is closed. */
@@ -43,6 +44,9 @@
 
   // ---- events
 
+  /** Workers are told every second: a stream that is silent this long is one that broke without a word (a cut network, a laptop that slept). */
+  const SILENCE_MS = 10_000;
+
   async function listen() {
     let pauseMs = 500;
     for (;;) {
@@ -66,15 +70,32 @@
   async function readEvents(body) {
     const reader = body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const parts = (rest + value).split("\n\n");
-      rest = parts.pop();
-      for (const part of parts) {
-        const [, event, data] = /^event: (.*)\ndata: (.*)$/s.exec(part) ?? [];
-        if (event !== undefined) onEvent(event, JSON.parse(data));
+    try {
+      for (;;) {
+        const { done, value } = await within(SILENCE_MS, reader.read());
+        if (done) return;
+        const parts = (rest + value).split("\n\n");
+        rest = parts.pop();
+        for (const part of parts) {
+          const [, event, data] = /^event: (.*)\ndata: (.*)$/s.exec(part) ?? [];
+          if (event !== undefined) onEvent(event, JSON.parse(data));
+        }
       }
+    } finally {
+      reader.cancel().catch(() => undefined);
+    }
+  }
+
+  /** Waits for a promise, but no longer than this. */
+  async function within(ms, promise) {
+    let timer;
+    const late = new Promise((_, reject) => {
+      timer = setTimeout(() => reject(new Error("nothing came")), ms);
+    });
+    try {
+      return await Promise.race([promise, late]);
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -222,9 +243,9 @@
     const run = running();
     byId("status").textContent =
       run === undefined
-        ? `idle, ${state.workers.length} workers`
+        ? `idle, ${state.workers.length} ${state.workers.length === 1 ? "worker" : "workers"}`
         : `${state.seconds.at(-1)?.phase ?? "preparing"}: ${describe(run.changes.at(-1)?.shape ?? run.spec.shape)} on ${run.spec.modelName}`;
-    byId("start").disabled = run !== undefined;
+    byId("start").disabled = run !== undefined || state.isStarting;
     byId("change").disabled = byId("stop").disabled = run === undefined;
     for (const id of ["fixed", "judgement"]) byId(id).disabled = run !== undefined;
   }
@@ -381,8 +402,20 @@
 
   byId("load-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    if (running() === undefined) void act(() => call("POST", "/console/load", LoadForm.request()));
+    if (running() === undefined && !state.isStarting) void act(startLoad);
   });
+  /** A server that does not answer is waited for; one press is one measurement. */
+  async function startLoad() {
+    state.isStarting = true;
+    renderControls();
+    try {
+      await call("POST", "/console/load", LoadForm.request());
+    } finally {
+      state.isStarting = false;
+      renderControls();
+    }
+  }
+
   byId("change").addEventListener("click", () => {
     if (LoadForm.isValid())
       void act(() =>
