@@ -250,11 +250,16 @@ describe("the console", () => {
       window: "2",
       duration: "300",
     });
+    const focused = await page.read<string>(
+      `(() => { const button = document.querySelector("#history button"); button.focus(); return button.title; })()`,
+    );
     await click("start");
     await page.until(
       `document.querySelector("#history .why").textContent.includes("p95 of the last 2 s was")`,
       120_000,
     );
+    // The list has changed twice meanwhile.
+    expect(await page.read("document.activeElement.title")).toBe(focused);
     expect(await text("#history .bad")).toMatch(/stopped by its rule|invalid/);
   });
 

@@ -11,6 +11,7 @@
     token: null,
     isFormFilled: false,
     isStarting: false,
+    waitAwake: false,
   };
 
   /** The token comes behind # of the address, which no server ever sees, or by hand; it stays until the tab is closed. */
@@ -281,6 +282,9 @@
     const shown = [...state.workers]
       .sort((one, other) => other.latenessP99Ms - one.latenessP99Ms)
       .slice(0, 50);
+    // Once seen it stays: between two measurements nobody waits.
+    state.waitAwake ||= state.workers.some(({ busyWaitShare }) => busyWaitShare > 0);
+    const { waitAwake } = state;
     table(
       "workers",
       [
@@ -291,7 +295,7 @@
         "late p99, ms",
         "loop p99, ms",
         "CPU, %",
-        "waiting awake, %",
+        ...(waitAwake ? ["waiting awake, %"] : []),
         "MB/s",
         "RAM, MB",
       ],
@@ -304,7 +308,7 @@
           fixed(worker.latenessP99Ms, 2),
           fixed(worker.loopDelayP99Ms, 2),
           fixed(100 * worker.cpuShare, 0),
-          fixed(100 * worker.busyWaitShare, 0),
+          ...(waitAwake ? [fixed(100 * worker.busyWaitShare, 0)] : []),
           fixed(worker.wireMbPerS),
           fixed(worker.rssMb, 0),
         ),
@@ -359,8 +363,12 @@
           element("td", { className: "why", textContent: why(run) }),
         );
       });
+    // Who is on a button of the list stays there when the list changes.
+    const focused = byId("history").contains(document.activeElement) ? document.activeElement.title : null;
     table("history", ["started", "load", "outcome", "in time, %", "p95, ms", "", "why"], rows, "None yet.");
     for (const index of [1, 2, 6]) byId("history").querySelectorAll("th")[index]?.classList.add("text");
+    if (focused !== null)
+      [...byId("history").querySelectorAll("button")].find(({ title }) => title === focused)?.focus();
   }
 
   async function open(id) {
