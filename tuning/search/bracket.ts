@@ -2,6 +2,7 @@
  * What the trials alone say, without a model: the highest rate that held and the lowest that did not. A fitted model places the knee
  * between them more precisely than bisection could; where it places it elsewhere, the model is wrong and the trials are right.
  */
+import type { Interval } from "../outcome";
 import type { KneeTrial } from "./knee-trials";
 import type { SearchState } from "./search-state";
 
@@ -52,6 +53,25 @@ export function contradicts(kneeValue: number | null, bracket: TrialBracket, tol
   if (kneeValue === null || liesBelowAllTrials(kneeValue, bracket)) return true;
   if (kneeValue > highest * unseen) return true;
   return kneeValue > missed * (1 + tolerance) || kneeValue < clearlyHeld * (1 - tolerance);
+}
+
+/**
+ * An interval that ends no further out than what trials have clearly shown, and by chance; the estimate lies within that (see `contradicts`).
+ * Where a model leaves the limit wide open, a load that clearly held it is still known.
+ * @param perLoad requests/s of a unit of load
+ */
+export function endingWithin(
+  interval: Interval,
+  { clearlyHeld, missed }: TrialBracket,
+  tolerance: number,
+  perLoad: number,
+): Interval {
+  const { estimate, low, high } = interval;
+  return {
+    ...interval,
+    low: Math.min(estimate, Math.max(low, clearlyHeld * perLoad * (1 - tolerance))),
+    high: Math.max(estimate, Math.min(high, missed * perLoad * (1 + tolerance))),
+  };
 }
 
 /** Whether all trials were made well above the model's knee: then none of them says where below it lies. */

@@ -2,7 +2,7 @@
 import { diagnose } from "../diagnosis/diagnose";
 import { diagnoseMeasured } from "../diagnosis/measured";
 import type { Diagnosis, Interval, VariantOutcome } from "../outcome";
-import { bracketOf, contradicts, offerableLimit, type TrialBracket } from "./bracket";
+import { bracketOf, contradicts, endingWithin, offerableLimit, type TrialBracket } from "./bracket";
 import { halfWidth } from "./estimate";
 import { endsOf, farthest, inProportion, movesOf } from "./interval-ends";
 import type { KneeTrial } from "./knee-trials";
@@ -79,27 +79,27 @@ export function concludeSearch(state: SearchState): VariantOutcome {
   const rough = (speed: number): Knee | null =>
     kneeOf(spedUp(system, Math.exp(logSpeed + speed)), mode, slo, roughEffort, knee.value, estimate.spread);
   const moves = state.varies ? movesOf(rough) : inProportion;
-  const within = endsOf(estimate, intervalLevel, chance, moves);
+  const ends = endsOf(estimate, intervalLevel, chance, moves);
   const limit = clientLimitOf(state, knee);
-  if (limit !== null) return capped(state, knee.ratePerS * Math.exp(within.above), limit, base);
+  if (limit !== null) return capped(state, knee.ratePerS * Math.exp(ends.above), limit, base);
   // A limit that the model leaves open by more is better told by the trials alone.
-  if (Math.max(within.below, within.above) > farthest && bracket.held > 0)
+  if (Math.max(ends.below, ends.above) > farthest && bracket.held > 0)
     return bracketed(state, bracket, base, anyRate);
   const byModel: Interval = {
     estimate: knee.ratePerS,
-    low: knee.ratePerS * Math.exp(-within.below),
-    high: knee.ratePerS * Math.exp(within.above),
+    low: knee.ratePerS * Math.exp(-ends.below),
+    high: knee.ratePerS * Math.exp(ends.above),
     level: intervalLevel,
   };
   const seen = seenKnee(state.compared, knee.value);
-  const sloRate = seen === null ? byModel : lowered(byModel, seen, knee.ratePerS / knee.value);
+  const perLoad = knee.ratePerS / knee.value;
+  const within = (one: Interval): Interval => endingWithin(one, bracket, state.tolerance, perLoad);
+  const sloRate = within(seen === null ? byModel : lowered(byModel, seen, perLoad));
+  const operating = knee.ratePerS * Math.exp(-endsOf(estimate, 2 * operatingLevel - 1, chance, moves).below);
   return {
     ...base,
     sloRate,
-    operatingRate: Math.min(
-      knee.ratePerS * Math.exp(-endsOf(estimate, 2 * operatingLevel - 1, chance, moves).below),
-      seen === null ? Infinity : sloRate.low,
-    ),
+    operatingRate: Math.min(within({ ...byModel, low: operating }).low, sloRate.low),
     fittedLaw: spedUp(system, Math.exp(logSpeed)).server.law,
     fittedVariation: state.variationLaw ?? undefined,
     fittedOverheadMs: system.overheadMs,
