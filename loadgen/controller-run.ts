@@ -17,6 +17,8 @@ const PREPARE_TIMEOUT_MS = 60_000;
 /** How long workers may report later than their last deadline, milliseconds. */
 const REPORT_SLACK_MS = 10_000;
 const PROGRESS_EVERY_MS = 1000;
+/** Changes of one load: every one stands in the result, and is told to every console with those before it. */
+const MAX_CHANGES = 1000;
 /** Longest time that a timer can wait, milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -95,12 +97,15 @@ export class ControllerRun implements SessionListener, RunningLoad {
     if (this.settle !== undefined) this.fail("answers that were still awaited were given up");
   }
 
+  /** @throws LoadSpecError when it was changed too often */
   change(shape: LoadProfile): boolean {
     const { spec, sessions, observer } = this.options;
     const change: LoadChange = { atS: this.soonS(), shape };
     // One that comes into effect when the measured time is over would only stand in the result.
     const isOver = change.atS >= spec.warmupS + spec.measureS;
     if (!this.isSending || this.earlyStop !== null || isOver) return false;
+    if (this.changes.length >= MAX_CHANGES)
+      throw new LoadSpecError([`the load was changed ${MAX_CHANGES} times: stop it and start another one`]);
     this.changes.push(change);
     for (const session of sessions)
       session.say({ body: "change", change: { runId: spec.id, atS: change.atS, spec: { ...spec, shape } } });

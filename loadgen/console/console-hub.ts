@@ -60,7 +60,7 @@ export class ConsoleHub implements RecorderListener {
   add(response: ServerResponse): void {
     this.consoles.add(response);
     response.on("close", () => this.consoles.delete(response));
-    send(response, "snapshot", this.snapshot());
+    response.write(eventText("snapshot", this.snapshot()));
   }
 
   /**
@@ -118,9 +118,12 @@ export class ConsoleHub implements RecorderListener {
   }
 
   private tell(event: string, data: unknown): void {
+    if (this.consoles.size === 0) return;
+    // Once for all: a thousand workers are 200 kB of text.
+    const text = eventText(event, data);
     for (const response of this.consoles) {
       if (response.writableLength > MAX_WAITING_BYTES) response.destroy();
-      else send(response, event, data);
+      else response.write(text);
     }
   }
 
@@ -145,6 +148,6 @@ function shown({ name, cores, heartbeat }: WorkerInfo): ShownWorker {
   };
 }
 
-function send(response: ServerResponse, event: string, data: unknown): void {
-  response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+function eventText(event: string, data: unknown): string {
+  return `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 }

@@ -459,6 +459,21 @@ it("a change, or a stop, that would come into effect when the measured time is o
   expect(await running).toMatchObject({ valid: true, changes: [], stop: null });
 });
 
+it("a thousand changes are enough: the result stays one that can be read", async () => {
+  const [worker] = await registered(1);
+  let end: (() => void) | undefined;
+  worker!.onStart = (runId) => (end = () => worker!.reportAll(runId));
+  const running = controller.run({ ...spec, id: "restless", warmupS: 0, measureS: 60 });
+  await until(() => end !== undefined);
+  for (let i = 0; i < 1000; i++)
+    expect(controller.change("restless", { kind: "constant", ratePerS: 5 + i })).toBe(true);
+  expect(() => controller.change("restless", { kind: "constant", ratePerS: 5 })).toThrow(
+    /changed 1000 times/,
+  );
+  end!();
+  expect((await running).changes).toHaveLength(1000);
+});
+
 it("an observer that fails at the start of a measurement costs that one, and does not block the next", async () => {
   await controller.close();
   let isFull = true;
