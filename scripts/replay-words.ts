@@ -24,6 +24,8 @@ const leftOut = new Set([
 ]);
 /** Only given to a stack, and then always. */
 const ofStacks = new Set(["maxCostUsd"]);
+/** Only given to the local server, and then always. */
+const ofLocalServer = new Set(["executor"]);
 
 /** @throws ResultsError when the manifest holds an option that this version does not know how to repeat */
 export function wordsToRepeat({ options, seed, slo }: Manifest): string[] {
@@ -38,6 +40,7 @@ export function wordsToRepeat({ options, seed, slo }: Manifest): string[] {
   for (const [name, value] of Object.entries(options)) {
     if (leftOut.has(name) || value === null || value === false || value === 0) continue;
     if (ofStacks.has(name) && options["stack"] === null) continue;
+    if (ofLocalServer.has(name) && (options["stack"] !== null || triton !== null)) continue;
     const option =
       otherNames[name] ?? `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     if (value === true) words.push(option);

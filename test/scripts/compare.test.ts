@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { z } from "zod";
 import { serviceLawFor } from "../../serving-model/t4";
 import { lawToJson, writeManifest, type Manifest } from "../../tuning/results/manifest";
 import { buildResult } from "../../tuning/results/build-result";
@@ -11,6 +12,7 @@ import { resultFileName, type Result } from "../../tuning/results/result-schema"
 import { namedNonFinite } from "../../tuning/results/trial-schema";
 import { budgetFor } from "../../tuning/search/budget";
 import { wordsToRepeat } from "../../scripts/replay-words";
+import { parseTuneCommandLine } from "../../scripts/tune-options";
 import { catalogue } from "../../model-repo/catalogue";
 import { context, outcomes } from "../tuning/fixtures/outcomes";
 import { manifest } from "../tuning/results/manifest-fixture";
@@ -146,6 +148,26 @@ describe("the words that repeat a sweep", () => {
     expect(wordsToRepeat({ ...manifest, options, seed: 7 }).join(" ")).toBe(
       "--seed 7 --slo p95=100ms --thorough --no-accuracy --triton h:1,i:1 --variants a,b --goal-rate 12.5 --transport lean",
     );
+  });
+
+  it.each([
+    [],
+    ["--variants", "tftrt_fp16", "--executor", "simulated-t4", "--explore", "2", "--race"],
+    ["--triton", "h:1,i:1", "--metrics", "http://h:2/metrics", "--variants-file", "v.yaml", "--explore", "3"],
+    ["--triton", "h:1", "--max-rate", "20000", "--max-minutes", "4.4", "--workers", "3", "--no-accuracy"],
+    ["--stack", "dev", "--load", "users", "--goal-rate", "100", "--max-cost", "3"],
+  ])("are taken by the command as they were: %j", (...words: string[]) => {
+    const optionsOf = (line: readonly string[]): Manifest["options"] => {
+      const parsed = parseTuneCommandLine(line, ["tftrt_fp16"]);
+      if (parsed.kind !== "run") throw new Error(JSON.stringify(parsed));
+      return z.record(z.string(), z.json()).parse(parsed.options);
+    };
+    const options = optionsOf(words);
+    expect(optionsOf(wordsToRepeat({ ...manifest, options }))).toEqual({
+      ...options,
+      slo: { ...manifest.slo },
+      seed: manifest.seed,
+    });
   });
 
   it("refuse an option that it does not know how to write", () => {
