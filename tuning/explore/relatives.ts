@@ -109,6 +109,22 @@ function withLeastGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: 
   return { ...law, gpuMsPerBatch, gpuMsPerImage };
 }
 
+/**
+ * With a GPU phase no shorter than what a GPU at work all the time has shown: it passes what it can. A batch as large takes as long there,
+ * a smaller one at least as long an image, a larger one no less.
+ */
+function withShownGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: Variant): ServiceLaw {
+  const shown = relatives
+    .filter((one) => !activeOf(hostOf(one)).seen)
+    .map((one) => hostOf(one).gpuMs * Math.min(1, maxBatchSize / one.variant.maxBatchSize));
+  const factor = Math.max(1, Math.max(0, ...shown) / gpuMsOf(law, maxBatchSize));
+  return {
+    ...law,
+    gpuMsPerBatch: law.gpuMsPerBatch * factor,
+    gpuMsPerImage: law.gpuMsPerImage * factor,
+  };
+}
+
 function fitOf(measured: readonly Measured[]): FittedLaw | null {
   const trials = measured.flatMap(({ outcome }) => outcome.trials);
   return identify(trials.flatMap(({ spec, result }) => observationOf(spec, result) ?? []));
@@ -137,7 +153,8 @@ function hostOf({ variant: { instanceCount, maxBatchSize }, law }: Relative): Cr
 /** A relative's law with as many instances in their host phases, and batches as large, as the variant has. */
 function crowded(relative: Relative, variant: Variant, family: Family, outlook: Outlook): ServiceLaw {
   const { instanceCount, maxBatchSize } = variant;
-  const law = outlook === "hopeful" ? withLeastGpu(relative.law, family, variant) : relative.law;
+  const own = outlook === "hopeful" ? withLeastGpu(relative.law, family, variant) : relative.law;
+  const law = withShownGpu(own, family, variant);
   const crowding = outlook === "hopeful" ? family.crowding.least : family.crowding.likely;
   const seen = whereHostIsSeen(relative, variant, family);
   const larger = outlook === "hopeful" ? Math.max(1, maxBatchSize / seen.variant.maxBatchSize) : 1;
