@@ -282,23 +282,22 @@ describe("the controller as a process", () => {
   });
 
   it("without the token not even a huge body is read; with it, one over 24 MB is refused", async () => {
-    const body = Buffer.alloc(25 * 1024 * 1024, " ");
+    // It only says how much would come: who waits for the body would wait for ever.
     const send = (authorization: string): Promise<number> =>
-      new Promise((resolve) => {
+      new Promise((resolve, reject) => {
         const { port } = new URL(api);
-        const type = "application/json";
+        const length = 25 * 1024 * 1024;
         const call = request(
           {
             ...{ host: "127.0.0.1", port, path: "/measurements/big", method: "PUT" },
-            headers: { authorization, "content-type": type, "content-length": body.length },
+            headers: { authorization, "content-type": "application/json", "content-length": length },
           },
           (response) => {
-            response.resume();
             resolve(response.statusCode!);
+            call.destroy();
           },
         );
-        // It may hang up before the whole body is there.
-        call.on("error", () => undefined).end(body);
+        call.on("error", reject).flushHeaders();
       });
     expect(await send("Bearer nope")).toBe(401);
     expect(await send(headers.authorization)).toBe(413);
