@@ -2,7 +2,8 @@
 # Unpacks the bundle beside itself, checks every file, and starts Triton with the example's models on loopback.
 # Usage: start.sh [COMMAND...]: starts the server, runs COMMAND with the bundle's Node as `node` in front of PATH, stops the server, and
 # ends with COMMAND's exit code. Without a command it serves until it is stopped. `start.sh --unpack` only unpacks and checks.
-# A server that ends by itself is started again, MOST_RESTARTS times (5) in all; then COMMAND is stopped, and the exit code is 3.
+# A server that ends by itself, or is silent for SILENT_S seconds (30), is started again, MOST_RESTARTS times (5) in all; then COMMAND is
+# stopped, and the exit code is 3.
 # Environment: HTTP_PORT, GRPC_PORT, METRICS_PORT (8000, 8001, 8002); SERVER_CPUS, LOAD_CPUS ("0-9", "10-15"; by default five of eight
 # cores are the server's, on machines with at least eight); SERVER_LOG (triton.log beside this file; every start has a log of its own,
 # triton.log, triton.log.2, triton.log.3 and so on).
@@ -85,9 +86,22 @@ free_log() {
   echo "$name"
 }
 
+# Kills a server that served and then is silent: one that crashed can hang in its own handler of the crash.
+end_when_silent() { # end_when_silent PID
+  local since=$SECONDS
+  # Not more often: the look is work, too.
+  while sleep 5 >/dev/null 2>&1 && kill -0 "$1" 2>/dev/null; do
+    if is_live || [ ! -e "$state/served" ]; then since=$SECONDS; fi
+    [ $((SECONDS - since)) -ge "${SILENT_S:-30}" ] || continue
+    echo "start.sh: the server has not answered for $((SECONDS - since)) s: it is killed" >&2
+    kill -KILL "$1" 2>/dev/null || true
+    return 0
+  done
+}
+
 # Serves until it gets SIGTERM; what it tells the script is in $state: the log's name (log), that it gave up (given-up).
 keep_serving() {
-  local triton='' stopping='' restarts=0 log
+  local triton='' watcher='' stopping='' restarts=0 log
   trap 'stopping=1; [ -z "$triton" ] || kill "$triton" 2>/dev/null' TERM
   trap - EXIT INT
   while [ -z "$stopping" ]; do
@@ -99,7 +113,10 @@ keep_serving() {
       --metrics-interval-ms=500 --exit-timeout-secs=5 >"$log" 2>&1 &
     triton=$!
     [ -z "$stopping" ] || kill "$triton" 2>/dev/null || true
+    end_when_silent "$triton" &
+    watcher=$!
     wait_for "$triton"
+    kill "$watcher" 2>/dev/null || true
     [ -z "$stopping" ] || return 0
     # One that never answered would not do so the next time.
     [ -e "$state/served" ] || return 0

@@ -34,6 +34,25 @@ describe("the server beside a command", () => {
     expect(bundle.running()).toEqual([]);
   });
 
+  it("is killed and started again when it hangs", async () => {
+    const bundle = new FakeBundle();
+    const { ended } = bundle.start(
+      "start.sh",
+      ["bash", "-c", "touch $BUNDLE/up; while [ ! -e $BUNDLE/done ]; do sleep 0.05; done"],
+      { ...(await ports()), SILENT_S: "1" },
+    );
+    await until(() => existsSync(join(bundle.folder, "up")));
+    const [hung] = bundle.running() as [number];
+    process.kill(hung, "SIGSTOP");
+    await until(() => bundle.servers().length === 2 && !bundle.running().includes(hung));
+    bundle.touch("done");
+    const { code, text } = await ended;
+    expect(code, text).toBe(0);
+    expect(text).toMatch(/the server has not answered for \d+ s: it is killed/);
+    expect(text).toContain("it is started again (1 of at most 5 times)");
+    expect(bundle.running()).toEqual([]);
+  });
+
   it("is given up after so many restarts: the command is stopped, and the error says where the logs are", async () => {
     const bundle = new FakeBundle();
     const { ended } = bundle.start(
