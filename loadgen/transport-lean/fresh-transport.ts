@@ -4,6 +4,7 @@ import { failure } from "../grpc-outcome";
 import { splitHostPort } from "../host-port";
 import type { InferOutcome, Transport, TransportOptions } from "../transport";
 import { LeanConnection, type ConnectionOwner } from "./connection";
+import { OpenRequests } from "./open-requests";
 import type { Endpoint } from "./open-socket";
 import { PendingRequest } from "./pending-request";
 import { RequestFrames } from "./request-frames";
@@ -11,7 +12,7 @@ import { RequestFrames } from "./request-frames";
 export class FreshTransport implements Transport {
   private readonly frames: RequestFrames;
   private readonly endpoint: Endpoint;
-  private readonly unsettled = new Map<PendingRequest, LeanConnection>();
+  private readonly unsettled = new OpenRequests();
   private closing = false;
 
   /** @throws RangeError for an address that is no host:port or a pool without payloads */
@@ -40,16 +41,16 @@ export class FreshTransport implements Transport {
 
   infer(payloadIndex: number, deadlineMs: number): Promise<InferOutcome> {
     return new Promise((settle) => {
-      const request = new PendingRequest(payloadIndex, deadlineMs, (outcome) => {
-        const connection = this.unsettled.get(request);
-        this.unsettled.delete(request);
-        settle(outcome);
-        connection?.close("its request has ended");
-      });
       if (this.closing) {
-        request.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
+        const late = new PendingRequest(payloadIndex, deadlineMs, settle, this.unsettled);
+        late.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
         return;
       }
+      const end = (outcome: InferOutcome): void => {
+        settle(outcome);
+        connection.close("its request has ended");
+      };
+      const request = new PendingRequest(payloadIndex, deadlineMs, end, this.unsettled);
       const connection: LeanConnection = this.open({
         ready: () => {
           if (!request.isSettled) connection.send(request);
@@ -59,14 +60,14 @@ export class FreshTransport implements Transport {
             failure(GrpcStatusCode.UNAVAILABLE, `no connection to ${this.options.address}: ${reason}`),
           ),
       });
-      this.unsettled.set(request, connection);
     });
   }
 
   async close(): Promise<void> {
     this.closing = true;
-    for (const request of [...this.unsettled.keys()])
-      request.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
+    while (this.unsettled.first !== undefined)
+      this.unsettled.first.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
+    this.unsettled.close();
   }
 
   private open(listener: { ready: () => void; broken: (reason: string) => void }): LeanConnection {

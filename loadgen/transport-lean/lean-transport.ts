@@ -8,6 +8,7 @@ import type { InferOutcome, Transport, TransportOptions } from "../transport";
 import { DEFAULT_CONNECTIONS } from "../transport";
 import { splitHostPort } from "../host-port";
 import { LeanConnection, type ConnectionOwner } from "./connection";
+import { OpenRequests } from "./open-requests";
 import type { Endpoint } from "./open-socket";
 import { PendingRequest } from "./pending-request";
 import { RequestFrames } from "./request-frames";
@@ -38,7 +39,7 @@ export class LeanTransport implements Transport, ConnectionOwner {
   private readonly drainingConnections = new Set<LeanConnection>();
   /** Requests for which no connection is ready, but one is being opened. */
   private waiting: PendingRequest[] = [];
-  private readonly unsettled = new Set<PendingRequest>();
+  private readonly unsettled = new OpenRequests();
   private rotation = 0;
   private lastFailure = "it was never connected";
   private closing = false;
@@ -72,11 +73,7 @@ export class LeanTransport implements Transport, ConnectionOwner {
 
   infer(payloadIndex: number, deadlineMs: number): Promise<InferOutcome> {
     return new Promise((settle) => {
-      const request = new PendingRequest(payloadIndex, deadlineMs, (outcome) => {
-        this.unsettled.delete(request);
-        settle(outcome);
-      });
-      this.unsettled.add(request);
+      const request = new PendingRequest(payloadIndex, deadlineMs, settle, this.unsettled);
       if (this.closing) request.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
       else this.dispatch(request);
     });
@@ -86,8 +83,9 @@ export class LeanTransport implements Transport, ConnectionOwner {
     if (this.closing) return;
     this.closing = true;
     this.connecting?.reject(new Error(`the transport to ${this.options.address} was closed`));
-    for (const request of [...this.unsettled])
-      request.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
+    while (this.unsettled.first !== undefined)
+      this.unsettled.first.finish(failure(GrpcStatusCode.CANCELLED, "the transport was closed"));
+    this.unsettled.close();
     for (const slot of this.slots) {
       clearTimeout(slot.retryTimer);
       slot.connection?.close("the transport was closed");

@@ -2,12 +2,13 @@ import type { InferOutcome } from "../transport";
 import { failure, type Failure } from "../grpc-outcome";
 import { GrpcStatusCode } from "../../kserve/status";
 import type { LeanConnection } from "./connection";
+import type { OpenRequests } from "./open-requests";
 import { Reply } from "./reply";
 
 /** One request from `infer` to its outcome. It may change connections until a server has seen it. */
 export class PendingRequest {
   /** Connection that it waits or runs on; undefined while none is ready. */
-  connection: LeanConnection | undefined;
+  connection: LeanConnection | undefined = undefined;
   /** 0 until it is sent. */
   streamId = 0;
   /** Bytes of the prefixed message handed to the socket. */
@@ -17,24 +18,28 @@ export class PendingRequest {
   /** Sent again because a GOAWAY said that the server had not looked at it. */
   retried = false;
   reply = new Reply();
+  /** Neighbours in the list of open requests, which alone changes them. */
+  previous: PendingRequest | undefined = undefined;
+  next: PendingRequest | undefined = undefined;
+  /** When the deadline is, on the process's clock. */
+  readonly dueMs: number;
   private readonly startedMs = performance.now();
-  private readonly timer: NodeJS.Timeout;
   private settled = false;
 
+  /** @param open the transport's open requests: it is one of these from now until it is finished */
   constructor(
     readonly payloadIndex: number,
     private readonly deadlineMs: number,
     private readonly settle: (outcome: InferOutcome) => void,
+    private readonly open: OpenRequests,
   ) {
-    this.timer = setTimeout(() => {
-      this.connection?.cancel(this);
-      this.finish(failure(GrpcStatusCode.DEADLINE_EXCEEDED, `no answer within ${deadlineMs} ms`));
-    }, deadlineMs);
+    this.dueMs = this.startedMs + deadlineMs;
+    open.add(this);
   }
 
   /** What is left of the deadline, milliseconds. */
   get remainingMs(): number {
-    return this.deadlineMs - (performance.now() - this.startedMs);
+    return this.dueMs - performance.now();
   }
 
   get isSettled(): boolean {
@@ -49,11 +54,17 @@ export class PendingRequest {
     this.reply = new Reply();
   }
 
+  /** The deadline has passed. */
+  expire(): void {
+    this.connection?.cancel(this);
+    this.finish(failure(GrpcStatusCode.DEADLINE_EXCEEDED, `no answer within ${this.deadlineMs} ms`));
+  }
+
   /** Ends the request; later calls change nothing. */
   finish(result: Buffer | Failure): void {
     if (this.settled) return;
     this.settled = true;
-    clearTimeout(this.timer);
+    this.open.remove(this);
     const serviceTimeUs = (performance.now() - this.startedMs) * 1000;
     this.settle(
       Buffer.isBuffer(result)
