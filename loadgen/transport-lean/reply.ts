@@ -1,9 +1,9 @@
 /** One reply of a unary gRPC call, put together from its header blocks and DATA content (gRPC over HTTP/2). */
 import type { HeaderFields } from "../../http2/header-decoder";
 import { decodeGrpcMessage } from "../../http2/grpc-message";
+import { GRPC_PREFIX_BYTES, grpcMessageBytes } from "../../http2/grpc-prefix";
 import { GrpcStatusCode } from "../../kserve/status";
 import { failure, failureOfHttpStatus, type Failure } from "../grpc-outcome";
-import { PREFIX_BYTES } from "./request-frames";
 
 /** Largest reply message, bytes: gRPC's default limit. */
 export const MAX_REPLY_BYTES = 4 * 1024 * 1024;
@@ -78,14 +78,14 @@ export class Reply {
     let at = start;
     if (this.message === undefined) {
       let problem: Failure | undefined;
-      if (this.prefix.length === 0 && end - start >= PREFIX_BYTES) {
-        at = start + PREFIX_BYTES;
-        problem = this.startMessage(source[start]!, source.readUInt32BE(start + 1));
+      if (this.prefix.length === 0 && end - start >= GRPC_PREFIX_BYTES) {
+        at = start + GRPC_PREFIX_BYTES;
+        problem = this.startMessage(source[start]!, grpcMessageBytes(source, start));
       } else {
-        at = Math.min(end, start + PREFIX_BYTES - this.prefix.length);
+        at = Math.min(end, start + GRPC_PREFIX_BYTES - this.prefix.length);
         this.prefix = Buffer.concat([this.prefix, source.subarray(start, at)]);
-        if (this.prefix.length < PREFIX_BYTES) return undefined;
-        problem = this.startMessage(this.prefix[0]!, this.prefix.readUInt32BE(1));
+        if (this.prefix.length < GRPC_PREFIX_BYTES) return undefined;
+        problem = this.startMessage(this.prefix[0]!, grpcMessageBytes(this.prefix, 0));
       }
       if (problem !== undefined) return problem;
     }
