@@ -1,6 +1,7 @@
 /**
  * Table and picture of what measure.sh found: `npx tsx examples/gpu/summary.ts docs/evidence/h200` reads the parts' result.json and
- * bare.json there, prints Markdown, and writes rates.svg and (from the parts' points.jsonl) observations.json. A part that was measured in
+ * bare.json there, prints Markdown, and writes rates.svg (the path), explore.svg and explore20.svg (against their grids) and, from the parts' points.jsonl,
+ * observations.json. A part that was measured in
  * pieces lies in PART, PART-2, ..., and what several GPUs measured side by side in gpu1, gpu2, ...
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -127,6 +128,14 @@ function compare(explored: string, grid: string): void {
   line(
     `${explored}: ${whole(spent)} of the grid's ${whole(allS)} measured seconds: ${((100 * spent) / allS).toFixed(1)} %`,
   );
+  const bars = [
+    ...measuredOf(one.variants).map((variant) => named(variant, "explored: ")),
+    ...measuredOf(all.variants)
+      .sort((a, b) => b.sloRate!.estimate - a.sloRate!.estimate)
+      .map((variant) => named(variant, "")),
+  ];
+  const limit = best.sloRate!.estimate;
+  writeFileSync(join(folder!, `${explored}.svg`), picture(bars, limit, `the grid's best: ${whole(limit)}/s`));
   const same = all.variants.find(({ name, sloRate }) => name === found.name && sloRate !== null);
   if (same)
     line(
@@ -134,13 +143,21 @@ function compare(explored: string, grid: string): void {
     );
 }
 
+function measuredOf(variants: readonly VariantResult[]): VariantResult[] {
+  return variants.filter(({ sloRate }) => sloRate !== null);
+}
+
+/** By its settings: largest batch x instances, queue delay. */
+function named(variant: VariantResult, prefix: string): VariantResult {
+  const { maxBatchSize, instanceCount, queueDelayUs } = variant.settings;
+  return { ...variant, name: `${prefix}${maxBatchSize} × ${instanceCount}, ${queueDelayUs / 1000} ms` };
+}
+
 function bestOf(variants: readonly VariantResult[]): VariantResult | null {
-  return variants
-    .filter(({ sloRate }) => sloRate !== null)
-    .reduce<VariantResult | null>(
-      (best, one) => (best === null || one.sloRate!.estimate > best.sloRate!.estimate ? one : best),
-      null,
-    );
+  return measuredOf(variants).reduce<VariantResult | null>(
+    (best, one) => (best === null || one.sloRate!.estimate > best.sloRate!.estimate ? one : best),
+    null,
+  );
 }
 
 const trials = writeObservations(folder);
