@@ -95,7 +95,7 @@ function fullHost(
   const waitMs = usualVariability * finiteSourceWaitMs(instanceCount, gpuMs, perMs * gpuMs);
   const hostMs = instanceCount / perMs - gpuMs - waitMs;
   const { active, seen: isSeen } = activeOf({ instanceCount, batch: meanBatch, hostMs, gpuMs });
-  return !isSeen ? [] : [{ batch: maxBatchSize, msPerImage: hostMs / meanBatch, active }];
+  return isSeen ? [{ batch: maxBatchSize, msPerImage: hostMs / meanBatch, active }] : [];
 }
 
 /** Host phase alone, milliseconds an image: between recorded sizes by their logarithm, beyond them as at the last. */

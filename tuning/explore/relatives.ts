@@ -6,7 +6,15 @@ import { type FittedLaw, identify } from "../identify/identify";
 import { observationOf } from "../identify/observation";
 import type { SystemFacts, VariantOutcome } from "../outcome";
 import type { ModelledSystem } from "../search/model-knee";
-import { activeOf, balanceOf, type CrowdedHost, crowdingOf, type CrowdingRange, slowdown } from "./crowding";
+import {
+  type ActiveInstances,
+  activeOf,
+  balanceOf,
+  type CrowdedHost,
+  crowdingOf,
+  type CrowdingRange,
+  slowdown,
+} from "./crowding";
 
 export interface Measured {
   readonly variant: Variant;
@@ -31,6 +39,8 @@ interface Relative {
   readonly variant: Variant;
   readonly law: ServiceLaw;
   readonly overheadMs: number;
+  /** Its instances in their host phase. */
+  readonly host: ActiveInstances;
 }
 
 /** The relatives of one artefact, and how its instances crowd the host. */
@@ -54,8 +64,9 @@ export function modelsOf(
     const family = families.get(variant.artefact.name);
     if (family === undefined) return [];
     const ingressRequestsPerS = ingressOf(fitted, variant, facts);
-    return nearest(family.relatives, variant).map((relative) => {
-      const law = crowded(relative, variant, family, outlook);
+    const near = { ...family, relatives: nearest(family.relatives, variant) };
+    return near.relatives.map((relative) => {
+      const law = crowded(relative, variant, near, outlook);
       return {
         server: {
           ...variant,
@@ -72,12 +83,12 @@ export function modelsOf(
 function familyOf(fitted: readonly Measured[], artefactName: string): Family {
   const own = fitted.filter(({ variant }) => variant.artefact.name === artefactName);
   const together = own.length < 2 ? null : fitOf(own);
-  const relatives = own.map((one) => ({
-    variant: one.variant,
-    law: { ...one.outcome.fittedLaw!, ...gpuPhaseOf(one, together) },
-    overheadMs: one.outcome.fittedOverheadMs ?? 0,
-  }));
-  return { relatives, crowding: crowdingOf(relatives.map(hostOf)) };
+  const relatives = own.map((one): Relative => {
+    const { variant, outcome } = one;
+    const law = { ...outcome.fittedLaw!, ...gpuPhaseOf(one, together) };
+    return { variant, law, overheadMs: outcome.fittedOverheadMs ?? 0, host: activeOf(hostOf(variant, law)) };
+  });
+  return { relatives, crowding: crowdingOf(relatives.map(({ variant, law }) => hostOf(variant, law))) };
 }
 
 /**
@@ -85,17 +96,18 @@ function familyOf(fitted: readonly Measured[], artefactName: string): Family {
  * size takes: then it is the one that all trials of the artefact tell together, as long as this one takes at its own size.
  * @param together by the trials of all relatives; null: there are no others
  */
-function gpuPhaseOf(
-  one: Measured,
-  together: FittedLaw | null,
-): Pick<ServiceLaw, "gpuMsPerBatch" | "gpuMsPerImage"> {
-  const { gpuMsPerBatch, gpuMsPerImage } = one.outcome.fittedLaw!;
-  if (!together?.identified.batchSplit || fitOf([one])?.identified.batchSplit !== false)
-    return { gpuMsPerBatch, gpuMsPerImage };
-  const { law } = together;
+function gpuPhaseOf(one: Measured, together: FittedLaw | null): GpuPhase {
+  const own = one.outcome.fittedLaw!;
+  if (!together?.identified.batchSplit || fitOf([one])?.identified.batchSplit !== false) return gpuPhase(own);
   const batch = one.outcome.meanBatch ?? one.variant.maxBatchSize;
-  const scale = gpuMsOf(one.outcome.fittedLaw!, batch) / gpuMsOf(law, batch);
-  return { gpuMsPerBatch: law.gpuMsPerBatch * scale, gpuMsPerImage: law.gpuMsPerImage * scale };
+  return gpuPhase(together.law, gpuMsOf(own, batch) / gpuMsOf(together.law, batch));
+}
+
+type GpuPhase = Pick<ServiceLaw, "gpuMsPerBatch" | "gpuMsPerImage">;
+
+/** A law's GPU phase; so many times as long, where a factor is given. */
+function gpuPhase({ gpuMsPerBatch, gpuMsPerImage }: ServiceLaw, factor = 1): GpuPhase {
+  return { gpuMsPerBatch: gpuMsPerBatch * factor, gpuMsPerImage: gpuMsPerImage * factor };
 }
 
 /**
@@ -103,10 +115,10 @@ function gpuPhaseOf(
  * other way round.
  */
 function withLeastGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: Variant): ServiceLaw {
-  const { gpuMsPerBatch, gpuMsPerImage } = relatives
+  const least = relatives
     .map((relative) => relative.law)
-    .reduce((least, one) => (gpuMsOf(one, maxBatchSize) < gpuMsOf(least, maxBatchSize) ? one : least));
-  return { ...law, gpuMsPerBatch, gpuMsPerImage };
+    .reduce((one, other) => (gpuMsOf(other, maxBatchSize) < gpuMsOf(one, maxBatchSize) ? other : one));
+  return { ...law, ...gpuPhase(least) };
 }
 
 /**
@@ -115,14 +127,13 @@ function withLeastGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: 
  */
 function withShownGpu(law: ServiceLaw, { relatives }: Family, { maxBatchSize }: Variant): ServiceLaw {
   const shown = relatives
-    .filter((one) => !activeOf(hostOf(one)).seen)
-    .map((one) => hostOf(one).gpuMs * Math.min(1, maxBatchSize / one.variant.maxBatchSize));
+    .filter(({ host }) => !host.seen)
+    .map(
+      (one) =>
+        gpuMsOf(one.law, one.variant.maxBatchSize) * Math.min(1, maxBatchSize / one.variant.maxBatchSize),
+    );
   const factor = Math.max(1, Math.max(0, ...shown) / gpuMsOf(law, maxBatchSize));
-  return {
-    ...law,
-    gpuMsPerBatch: law.gpuMsPerBatch * factor,
-    gpuMsPerImage: law.gpuMsPerImage * factor,
-  };
+  return { ...law, ...gpuPhase(law, factor) };
 }
 
 function fitOf(measured: readonly Measured[]): FittedLaw | null {
@@ -141,7 +152,7 @@ function ingressOf(fitted: readonly Measured[], { artefact }: Variant, facts: Sy
   );
 }
 
-function hostOf({ variant: { instanceCount, maxBatchSize }, law }: Relative): CrowdedHost {
+function hostOf({ instanceCount, maxBatchSize }: Variant, law: ServiceLaw): CrowdedHost {
   return {
     instanceCount,
     batch: maxBatchSize,
@@ -150,15 +161,18 @@ function hostOf({ variant: { instanceCount, maxBatchSize }, law }: Relative): Cr
   };
 }
 
-/** A relative's law with as many instances in their host phases, and batches as large, as the variant has. */
+/**
+ * A relative's law with as many instances in their host phases, and batches as large, as the variant has.
+ * @param family the nearest to the variant first
+ */
 function crowded(relative: Relative, variant: Variant, family: Family, outlook: Outlook): ServiceLaw {
   const { instanceCount, maxBatchSize } = variant;
   const own = outlook === "hopeful" ? withLeastGpu(relative.law, family, variant) : relative.law;
   const law = withShownGpu(own, family, variant);
   const crowding = outlook === "hopeful" ? family.crowding.least : family.crowding.likely;
-  const seen = whereHostIsSeen(relative, variant, family);
+  const seen = whereHostIsSeen(relative, family);
   const larger = outlook === "hopeful" ? Math.max(1, maxBatchSize / seen.variant.maxBatchSize) : 1;
-  const factor = larger ** -savedByBatch / slowdown(crowding, activeOf(hostOf(seen)).active);
+  const factor = larger ** -savedByBatch / slowdown(crowding, seen.host.active);
   const { hostMsPerBatch, hostMsPerImage } = withHostPhase(seen.law, factor);
   const alone = { ...law, hostMsPerBatch, hostMsPerImage };
   const hostAloneMs = hostMsOf(alone, maxBatchSize);
@@ -167,10 +181,9 @@ function crowded(relative: Relative, variant: Variant, family: Family, outlook: 
   return withHostPhase(alone, hostMs / hostAloneMs);
 }
 
-/** Where the GPU hides what a relative does on the host, the nearest one tells that shows it. */
-function whereHostIsSeen(relative: Relative, variant: Variant, { relatives }: Family): Relative {
-  const seen = [relative, ...nearest(relatives, variant)].find((one) => activeOf(hostOf(one)).seen);
-  return seen ?? relative;
+/** Where the GPU hides what a relative does on the host, the first of its family tells that shows it. */
+function whereHostIsSeen(relative: Relative, { relatives }: Family): Relative {
+  return [relative, ...relatives].find(({ host }) => host.seen) ?? relative;
 }
 
 function nearest<T extends { readonly variant: Variant }>(relatives: readonly T[], variant: Variant): T[] {

@@ -39,23 +39,6 @@ function exploring(start: readonly Measured[], more: Partial<ExploreOptions> = {
   return explored.then((result) => ({ ...result, measuredS }));
 }
 
-/** A variant as a run of docs/evidence/h200 measured it. */
-function recordedMeasured(folder: string, name: string): Measured {
-  const evidence = join(__dirname, "../../../docs/evidence/h200", folder);
-  const [{ fittedLaw, sloRate, meanBatch }] = resultSchema
-    .parse(JSON.parse(readFileSync(join(evidence, "result.json"), "utf8")))
-    .variants.filter((one) => one.name === name) as [Result["variants"][number]];
-  const own = readPointLog(join(evidence, "points.jsonl")).records.filter(
-    ({ spec }) => spec.variant.name === name,
-  );
-  const law = { ...fittedLaw!, ingressRequestsPerS: fittedLaw!.ingressRequestsPerS ?? Infinity };
-  const { outcome } = measure(findVariant("tftrt_fp16"));
-  return {
-    variant: own[0]!.spec.variant,
-    outcome: { ...outcome, sloRate, meanBatch, fittedLaw: law, fittedOverheadMs: 0.4, trials: own as never },
-  };
-}
-
 describe("the space", () => {
   it("holds valid variants of unique names, none above what an artefact was built for, or twice what was served", () => {
     const all = configurationsOf(catalogue);
@@ -102,6 +85,30 @@ describe("a proposal", () => {
     const failed = { variant: two, outcome: { ...outcome, sloRate: null, fittedLaw: null, trials: [] } };
     expect(propose([{ variant, outcome }, failed], { ...context, space: asked }).best).toBeNull();
   });
+
+  /** A variant as a run of docs/evidence/h200 measured it. */
+  function recordedMeasured(folder: string, name: string): Measured {
+    const evidence = join(__dirname, "../../../docs/evidence/h200", folder);
+    const [{ fittedLaw, sloRate, meanBatch }] = resultSchema
+      .parse(JSON.parse(readFileSync(join(evidence, "result.json"), "utf8")))
+      .variants.filter((one) => one.name === name) as [Result["variants"][number]];
+    const own = readPointLog(join(evidence, "points.jsonl")).records.filter(
+      ({ spec }) => spec.variant.name === name,
+    );
+    const law = { ...fittedLaw!, ingressRequestsPerS: fittedLaw!.ingressRequestsPerS ?? Infinity };
+    const { outcome } = start[0]!;
+    return {
+      variant: own[0]!.spec.variant,
+      outcome: {
+        ...outcome,
+        sloRate,
+        meanBatch,
+        fittedLaw: law,
+        fittedOverheadMs: 0.4,
+        trials: own as never,
+      },
+    };
+  }
 
   const measuredAs = (
     maxBatchSize: number,
