@@ -104,6 +104,7 @@ export class HistoryStore {
     const start: Start = { startedUnixMs, order: ++this.lastOrder, spec };
     const text = JSON.stringify(start);
     this.runs.delete(spec.id);
+    this.unwritten.delete(spec.id);
     this.bytes.set(spec.id, text.length);
     this.write(spec.id, () => {
       const folder = this.folderOf(spec.id);

@@ -116,6 +116,10 @@ it("a disk that takes nothing more costs the history of what runs, is said once,
   expect(warnings[0]).toMatch(/^history of one cannot be written, it goes on without: ENOENT/);
   expect(store.get("one")).toMatchObject({ result });
   expect(store.seconds("one")).toEqual([]);
+  // Again, with room on the disk.
+  store.started(spec("one"));
+  store.second("one", second(1));
+  expect(store.seconds("one")).toHaveLength(1);
   store.started(spec("two"));
   store.second("two", second(1));
   expect(store.seconds("two")).toHaveLength(1);
